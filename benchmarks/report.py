@@ -196,25 +196,6 @@ def optimum(f: Found) -> tuple[str, str]:
     )
 
 
-def votes(f: Found) -> tuple[str, str]:
-    few, many = (f.one("draws from a vote", attributes=k)["records_s"] for k in (100, 1000))
-    return "draws from a vote", f"k = 100: {shown(few)} records a second; k = 1,000: {shown(many)}"
-
-
-def linear_program(f: Found) -> tuple[str, str]:
-    took = f.one("finding a law", method="lp", attributes=10)["solver_s"]
-    return "linear program, k = 10", f"{shown(took)} s (the paper: 54.9 s)"
-
-
-def heuristic(f: Found) -> tuple[str, str]:
-    sizes = (1_000, 100_000, 1_000_000)
-    took = [f.one("finding a law", method="heuristic", attributes=k)["solver_s"] for k in sizes]
-    return (
-        "heuristic, k = 1,000; 100,000; 1,000,000",
-        "; ".join(f"{shown(t)} s" for t in took) + " (the paper: 1.14 s; 13,478 s; none)",
-    )
-
-
 def in_memory(f: Found) -> tuple[str, str]:
     rows = f.all("draws in memory")
     figure = span([row["kronecker_Mcells_s"] for row in rows]) + " million cells a second, "
@@ -306,9 +287,6 @@ FIGURES = [
     (commands, "bench_commands.py"),
     (default_design, "bench_optimal.py --hard --only tables"),
     (optimum, "bench_optimal.py"),
-    (votes, "bench_optimal.py"),
-    (linear_program, "bench_design.py"),
-    (heuristic, "bench_design.py"),
     (in_memory, "bench_randomize.py"),
     (default_law, "bench_randomize.py"),
     (file_of("parquet", "Parquet to Parquet"), "bench_files.py --rows 0.1 1 10"),

@@ -40,6 +40,7 @@ SLOW = {
     "docs/guarantees.md",
     "docs/howto/analyst.md",
     "docs/howto/audit.md",
+    "docs/howto/ledger.md",
     "docs/howto/models.md",
     "docs/howto/survey.md",
     "docs/howto/synthetic.md",

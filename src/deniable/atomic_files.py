@@ -55,12 +55,6 @@ def atomic_output(
     On Linux the data have no name until they are complete and on the disk: even a killed process
     leaves no file. Elsewhere they are written under a temporary name in the same folder, which an
     exception, an interrupt or SIGTERM removes.
-
-    >>> with atomic_output("table.csv") as file:
-    ...     file.write(b"smokes,age\\n")
-    11
-    >>> Path("table.csv").read_text()
-    'smokes,age\\n'
     """
     path = Path(path)
     if path.is_dir():
@@ -182,12 +176,7 @@ def write_file(
     private: bool = False,
     beside: Path | None = None,
 ) -> None:
-    """Write a small file that is not a release, whole or not at all; see :func:`atomic_output`.
-
-    >>> write_file(Path("note.txt"), b"all of it", overwrite=False)
-    >>> Path("note.txt").read_text()
-    'all of it'
-    """
+    """Write a small file that is not a release, whole or not at all; see :func:`atomic_output`."""
     if not overwrite and os.path.lexists(path):
         raise InputError(
             f"{path} cannot be written: it exists already; choose another name, or replace it "
@@ -203,13 +192,6 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
     Until then it has a hidden name next to its final place, and is removed on any error; an old
     folder stays until the new one is complete.
-
-    >>> with replaced_folder(Path("release"), overwrite=False) as folder:
-    ...     made = (folder / "record.json").write_text("{}")
-    ...     Path("release").exists()
-    False
-    >>> [path.name for path in Path("release").iterdir()]
-    ['record.json']
     """
     refuse_existing(path, overwrite=overwrite)
     # Named before it is made: a signal may come between.
@@ -272,15 +254,6 @@ class FileLock:
 
     Where the system has no locks, claiming fails: the existence of a file would outlast its
     process.
-
-    >>> lock = FileLock(Path("running"))
-    >>> lock.claim()
-    True
-    >>> FileLock(Path("running")).claim()
-    False
-    >>> lock.remove()
-    >>> Path("running").exists()
-    False
     """
 
     def __init__(self, path: Path) -> None:

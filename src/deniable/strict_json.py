@@ -28,13 +28,6 @@ def from_json(content: bytes | str, kind: Any = Any) -> Any:
 
     Programs take the first or the last value of a repeated key, so two of them could read different
     records.
-
-    >>> from_json('{"a": [1, 2]}', dict[str, list[int]])
-    {'a': [1, 2]}
-    >>> from_json('{"a": 1, "a": 2}')
-    Traceback (most recent call last):
-        ...
-    msgspec.DecodeError: the key 'a' is given twice
     """
     values = msgspec.json.decode(content, type=kind)
     text = content if isinstance(content, str) else content.decode()

@@ -54,6 +54,7 @@ def write(path: Path, seed: int = 0, *, overwrite: bool = False) -> None:
     folder.write_study(path, STUDY, found(setting), setting, overwrite=overwrite)
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_numbers_and_another_seed_others(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write(tmp_path / name, seed)

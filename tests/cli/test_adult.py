@@ -28,9 +28,8 @@ def records():
 
 
 # The default divides the total and caps what is learnt by linear programs of 1,024 patterns each.
-@pytest.mark.parametrize(
-    "method", ["optimal", pytest.param("balanced", marks=pytest.mark.slow, id="default")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["optimal", pytest.param("balanced", id="default")])
 def test_adult_is_released_and_its_tables_recovered(deniable, tmp_path, method):
     rows = records()
     assert len(rows) == 48_000

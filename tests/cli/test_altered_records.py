@@ -200,9 +200,18 @@ categories = ["no", "yes"]
 """
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy of the release, its table and its ledger, once a test has made them."""
+    return tmp_path_factory.mktemp("shelf") / "made"
+
+
 @pytest.fixture
-def shared(deniable: Any, tmp_path: Path) -> Path:
+def shared(deniable: Any, tmp_path: Path, shelf: Path) -> Path:
     """A release with a kept column, in a ledger."""
+    if shelf.exists():
+        shutil.copytree(shelf, tmp_path, dirs_exist_ok=True)
+        return tmp_path / "r"
     rows = [f"{'fm'[i % 2]},{'yes' if i % 5 == 0 else 'no'},t{i % 3}" for i in range(2000)]
     Path("people.csv").write_text("sex,ill,town\n" + "\n".join(rows) + "\n")
     Path("people.toml").write_text(KEPT)
@@ -210,6 +219,7 @@ def shared(deniable: Any, tmp_path: Path) -> Path:
     also = ["--as", "parquet", "--ledger", "l", "--population", "p", "--new-population"]
     done = deniable("share", "people.csv", *words, *also, "--output", "r")
     assert done.status == 0, done.err
+    shutil.copytree(tmp_path, shelf)
     return tmp_path / "r"
 
 

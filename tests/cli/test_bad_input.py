@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from marked import slow_after
-
 LEVELS = ["--attribute-epsilon", "1,2,1.5"]
 SHARE = ["share", "people.csv", "--schema", "people.toml", "--method", "kronecker"]
 SECRET = "Rumpelstiltskin"
@@ -111,7 +109,8 @@ def test_wrong_usage_is_one_sentence_too(deniable):
     refused(deniable("design"), "--schema")
 
 
-@pytest.mark.parametrize("kill", slow_after(1, [signal.SIGTERM, signal.SIGINT]))
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_run_leaves_nothing(people, kill):
     (people / "many.csv").write_bytes(b"sex,age,blood\n" + b"f,25,A\n" * 3_000_000)
     with subprocess.Popen(
@@ -133,8 +132,9 @@ def test_a_stopped_run_leaves_nothing(people, kill):
     assert names(people) == ["many.csv", "people.csv", "people.toml"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("extra", slow_after(1, [[], ["--json"]]))
+@pytest.mark.parametrize("extra", [[], ["--json"]])
 def test_a_result_that_cannot_be_written_is_one_sentence(extra):
     command = "import deniable.cli; deniable.cli.main()"
     words = ["design", "--categories", "3,3", "--epsilon", "1", "--method", "kronecker", *extra]

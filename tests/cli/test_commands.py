@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from deniable.statement.methods import METHODS
-from marked import slow_after
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -46,9 +45,10 @@ def test_the_main_job_and_back_on_the_shipped_example(deniable, tmp_path):
         assert abs(cell["estimate"] - truth) < 6 * cell["standard_error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stated", "threads"),
-    slow_after(1, [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "2"}, 2)]),
+    [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "2"}, 2)],
 )
 def test_linear_algebra_has_one_thread_unless_the_user_says_otherwise(
     stated: dict[str, str], threads: int
@@ -338,6 +338,7 @@ def test_an_unknown_command_is_answered_with_a_whole_sentence(deniable):
     assert commands.endswith("…") or {"combine", "reproduce"} <= set(commands.split(", "))
 
 
+@pytest.mark.slow
 def test_share_says_what_a_steward_must_know_in_eight_lines_and_the_rest_on_request(deniable):
     share = ["share", EXAMPLES / "insurance.csv", "--schema", EXAMPLES / "insurance.toml"]
     brief = deniable(*share, "--epsilon", "4", "--output", "r").out

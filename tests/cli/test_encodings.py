@@ -60,7 +60,7 @@ def run(
     return status, out.buffer.getvalue(), err.buffer.getvalue()
 
 
-@pytest.mark.parametrize("encoding", slow_after(3, ENCODINGS))
+@pytest.mark.parametrize("encoding", slow_after(1, ENCODINGS))
 def test_every_encoding_keeps_exit_status_json_and_data(
     encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from cyclopts import App
 
 from deniable.cli.app import app
@@ -67,8 +66,9 @@ def test_an_option_that_nobody_uses_is_seen() -> None:
     assert not uses(arguments("share --epsilon-ldp"), ("share",), "--epsilon")
 
 
-@pytest.mark.parametrize(
-    ("words", "option"), EVERY, ids=[" ".join((*words, option)) for words, option in EVERY]
-)
-def test_every_option_of_every_command_is_used(words: tuple[str, ...], option: str) -> None:
-    assert any(uses(page, words, option) for page in PAGES)
+def test_every_option_of_every_command_is_used() -> None:
+    assert [
+        (*words, option)
+        for words, option in EVERY
+        if not any(uses(page, words, option) for page in PAGES)
+    ] == []

@@ -156,7 +156,7 @@ def test_from_a_frontier_of_two_columns_to_estimates_of_either(deniable, traced,
         assert cell["estimate"] == pytest.approx(joint[(a, s)]["estimate"] / size)
 
 
-@pytest.mark.parametrize("given", ["age,sex", "age+sex", "sex,age"])
+@pytest.mark.parametrize("given", slow_after(1, ["age,sex", "age+sex", "sex,age"]))
 def test_a_matrix_of_a_combination_replaces_both_attributes_of_a_schema(deniable, traced, given):
     picked(deniable, "bound")
     done = deniable(
@@ -222,7 +222,7 @@ def test_what_is_said_of_the_parts_is_checked_when_a_record_is_read(deniable, tr
     refused(deniable("inspect", "m.json"), "parts of 'age+sex'")
 
 
-@pytest.mark.parametrize("method", ["kronecker", "balanced", "optimal", "lambda"])
+@pytest.mark.parametrize("method", slow_after(2, ["kronecker", "balanced", "optimal", "lambda"]))
 def test_other_methods_randomize_a_merged_attribute_like_any_other(deniable, place, method):
     words = ["--attenuation", "0.6"] if method == "lambda" else ["--attribute-epsilon", "1,2"]
     schema = MERGED.replace("epsilon = 2.0\n", "")

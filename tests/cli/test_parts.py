@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import SCHEMA
+from marked import slow_after
 
 HEADER = "sex,age,blood"
 ROWS = ["f,25,A", "m,61,0", "f,30,", "m,59,AB", "f,119,B", "m,1,0"]
@@ -32,7 +33,8 @@ def named(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "inputs", [["people"], ["people/*.csv"], ["people/0.csv", "people/1.csv", "people/2.csv"]]
+    "inputs",
+    slow_after(1, [["people"], ["people/*.csv"], ["people/0.csv", "people/1.csv", "people/2.csv"]]),
 )
 def test_a_folder_a_pattern_and_a_list_are_released_in_parts(deniable, parts, inputs):
     shared = deniable("share", *inputs, "--mechanism", "m.json", "--output", "release", "--jobs", 1)

@@ -25,6 +25,7 @@ def few(monkeypatch):
     monkeypatch.setattr(catalogue, "STUDIES", studies)
 
 
+@pytest.mark.slow
 def test_a_study_writes_its_page_figures_numbers_and_verdicts(deniable, tmp_path):
     done = deniable("reproduce", "lambda", "--quick", "--output", "out")
     assert done.status == 0, done.err

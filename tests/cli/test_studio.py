@@ -171,7 +171,7 @@ def check(deniable: Run, draft: Draft) -> None:
 same = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@settings(same, max_examples=5)
+@settings(same, max_examples=2)
 @given(drafts)
 def test_numbers_are_those_of_the_command_line(deniable: Run, draft: Draft) -> None:
     check(deniable, draft)

@@ -132,6 +132,7 @@ def test_of_many_tests_those_with_the_smallest_p_values_are_shown(
     assert "… 10 with larger p-values (--json or --output has all)." in done.out
 
 
+@pytest.mark.slow
 def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
     words = ("plan", "--trend", "--people", 100_000, "--snps", 10, "--epsilon", 5)
     done = deniable(*words, "--allele", 0.3)

@@ -12,6 +12,7 @@ from deniable.audit import Plan, audit
 from deniable.mechanism.mechanism import Mechanism
 from deniable.statement.record import read_design
 from deniable.statement.stored import FORMAT_VERSION
+from marked import slow_after
 from statistical.budget import BUDGET
 from unit.audit.test_audit import changed_to_any, honest, same_key, swapped, untouched
 
@@ -48,7 +49,10 @@ def test_honest_audits_are_refuted_no_oftener_than_promised():
 
 @pytest.mark.parametrize(
     ("box", "defect", "draws"),
-    [(untouched, 0, 2000), (changed_to_any, 1, 1000), (swapped, 2, 6000), (same_key, 4, 6000)],
+    slow_after(
+        1,
+        [(untouched, 0, 2000), (changed_to_any, 1, 1000), (swapped, 2, 6000), (same_key, 4, 6000)],
+    ),
 )
 def test_a_defect_is_found_as_often_as_is_stated(box, defect, draws):
     share = BUDGET.spend(f"audits of {box.__name__}")

@@ -26,6 +26,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import channel_of
 from deniable.schema import Schema
+from marked import slow_after
 
 Array = NDArray[np.float64]
 TARGETS: tuple[Target, ...] = ("table", "population")
@@ -190,7 +191,7 @@ CASES: dict[str, tuple[Callable[[], Mechanism], int]] = {
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", slow_after(2, CASES))
 def test_at_every_truth_the_interval_holds_and_at_some_the_score_interval_alone_does_not(
     name: str, target: Target
 ) -> None:
@@ -208,7 +209,7 @@ def test_of_one_attribute_the_interval_holds_whatever_the_number_of_people(targe
         assert of_one_attribute(epsilon, categories, people, target).shipped >= LEAST
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", slow_after(1, TARGETS))
 def test_of_few_people_coverage_is_as_said_and_of_plain_intervals_is_not(target: Target) -> None:
     shares, (shipped, _, plain) = by_share(6, 12, 300, target)
     few = np.isin(np.round(300 * shares, 9), np.arange(1, 11))

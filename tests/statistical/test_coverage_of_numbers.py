@@ -22,7 +22,7 @@ from statistical.coverage import LEVEL
 from unit.dense import dense_channel
 
 RELEASES, N, POINTS = 300, 20_000, 9
-AT = (2.0, 3.5, 5.0, 7.5)
+AT = (2.0, 3.5, 5.0, 7.5, 9.0)
 XS = (np.arange(2_000) + 0.5) / 200
 SCHEMA = Schema((Attribute("x", range=(0, 10), grid=POINTS), Attribute("sex", ("f", "m"))))
 MECHANISM = Mechanism.of(ProductLaw.from_levels((POINTS, 2), (2.5, 2.0)), SCHEMA)

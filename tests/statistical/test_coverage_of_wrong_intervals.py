@@ -84,6 +84,7 @@ def test_intervals_for_the_other_target_are_caught(
     )
 
 
+@pytest.mark.slow
 def test_intervals_that_forget_the_randomization_are_caught() -> None:
     law_name = "product"
     columns, mechanism = synthetic(law_name)

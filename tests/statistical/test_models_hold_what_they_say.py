@@ -100,6 +100,7 @@ def test_a_transposed_channel_is_seen() -> None:
     assert too_few(hits(fits), share)
 
 
+@pytest.mark.slow
 def test_pairs_as_if_attributes_were_randomized_independently_are_seen() -> None:
     share = BUDGET.spend("pairs as of independent attributes are missed")
     law = LAWS["ramp"]
@@ -110,6 +111,7 @@ def test_pairs_as_if_attributes_were_randomized_independently_are_seen() -> None
     assert too_few(found, share)
 
 
+@pytest.mark.slow
 def test_a_prior_that_is_counted_as_data_is_seen() -> None:
     share = BUDGET.spend("a prior counted as data is missed")
     strong = np.full(len(NONE), 1 / 0.15**2)

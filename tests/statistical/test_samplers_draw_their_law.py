@@ -26,6 +26,7 @@ from deniable.laws.votes.gated import GatedSum
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Schema
 from laws import brute_force as oracle
+from marked import slow_after
 from statistical.budget import BUDGET, SHARE
 from statistical.channels import (
     CORRELATED,
@@ -155,7 +156,7 @@ def planted(name: str) -> list[Defect]:
     return [d for d in defects if np.abs(d.channel(exact, sizes) - exact).max() > 1e-12]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", slow_after(4, MECHANISMS))
 def test_every_planted_defect_is_seen_in_the_cells(name: str) -> None:
     # In one draw every defect is planted: chances of missing them add up all the same.
     mechanism = MECHANISMS[name]
@@ -248,7 +249,7 @@ WIDE = {
 WIDE_COUNT = {"hundreds of attributes": 20_000, "a vote of hundreds": 20_000}
 
 
-@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("name", slow_after(1, WIDE))
 def test_every_attribute_moves_by_every_shift_as_often_as_it_should(name: str) -> None:
     law = WIDE[name]
     share = BUDGET.spend(f"shifts of {name}")
@@ -257,7 +258,7 @@ def test_every_attribute_moves_by_every_shift_as_often_as_it_should(name: str) -
     )
 
 
-@pytest.mark.parametrize("position", [0, MANY - 1])
+@pytest.mark.parametrize("position", slow_after(1, [0, MANY - 1]))
 def test_one_untouched_attribute_among_hundreds_is_seen(position: int) -> None:
     law = WIDE["hundreds of attributes"]
     count = WIDE_COUNT["hundreds of attributes"]
@@ -305,7 +306,7 @@ NUDGED: dict[str, Law] = {
 
 
 @pytest.mark.parametrize("position", range(3))
-@pytest.mark.parametrize("name", NUDGED)
+@pytest.mark.parametrize("name", slow_after(1, NUDGED))
 def test_a_keep_probability_one_per_cent_off_is_seen(name: str, position: int) -> None:
     law, count = NUDGED[name], 4_000_000
     wrong = nudged(law, position)
@@ -317,7 +318,7 @@ def test_a_keep_probability_one_per_cent_off_is_seen(name: str, position: int) -
     assert position in check_attributes(as_drawn(one_block(wrong)), law, count, SHARE)
 
 
-@pytest.mark.parametrize("name", NUDGED)
+@pytest.mark.parametrize("name", slow_after(1, NUDGED))
 def test_the_same_check_accepts_the_right_keep_probabilities(name: str) -> None:
     share = BUDGET.spend(f"keep probabilities of {name}")
     law = NUDGED[name]
@@ -356,7 +357,7 @@ def pattern_law(name: str) -> NDArray[np.float64]:
     return np.array([float(q) for q in oracle.pattern_probabilities(PATTERNS[name]).values()])
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", slow_after(2, PATTERNS))
 def test_every_pattern_of_changes_is_as_frequent_as_the_law_says(name: str) -> None:
     law = PATTERNS[name]
     share = BUDGET.spend(f"patterns of {name}")
@@ -381,6 +382,7 @@ def test_attributes_that_move_together_are_seen_in_the_patterns(name: str) -> No
     assert check_patterns(defective, law, expected).size > 0
 
 
+@pytest.mark.slow
 def test_thousands_of_attributes_change_alone_as_often_as_the_mixture_says() -> None:
     k, count = 4200, 4000
     changes = [(1 << 40) + i * (1 << 28) for i in range(k)]

@@ -21,6 +21,7 @@ from deniable.atomic_files import (
     write_file,
 )
 from deniable.errors import InputError, Notice
+from marked import slow_after
 
 KILL = 9
 unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights and signals")
@@ -127,8 +128,8 @@ WRITER = (
 
 
 @unix
-@pytest.mark.parametrize("existing", [False, True])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, KILL])
+@pytest.mark.parametrize("existing", slow_after(1, [True, False]))
+@pytest.mark.parametrize("number", slow_after(2, [KILL, signal.SIGTERM, signal.SIGINT]))
 def test_a_killed_process_leaves_the_old_file_or_none(tmp_path, way, number, existing):
     if way == "aside" and number == KILL:
         pytest.skip("without nameless files a kill -9 leaves the temporary name, never the file's")

@@ -120,16 +120,7 @@ class Audit:
 def audit(
     plan: Plan, box: Box, progress: Callable[[float | None], None] = lambda _fraction: None
 ) -> Audit:
-    """Audit a black box against a claim.
-
-    >>> from deniable import Schema, design
-    >>> from deniable.mechanism.randomizer import Randomizer
-    >>> mechanism = design(Schema.anonymous((2, 3)), epsilon=2).mechanism
-    >>> def box(codes):
-    ...     return Randomizer(mechanism, SystemRandomness()).randomize(codes)
-    >>> audit(Plan(mechanism, draws=20_000, error=1e-9), box).verdict
-    'consistent with the claim; an audit cannot prove it'
-    """
+    """Audit a black box against a claim."""
     drawing = _Drawing(plan, box, progress)
     mixed = _Mixed(plan)
     for true, released in drawing.mixed():

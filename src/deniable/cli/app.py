@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from inspect import cleandoc
 from itertools import pairwise
 from typing import TextIO
 
@@ -17,6 +18,7 @@ from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from deniable.cli import console, groups
 from deniable.cli.arguments import NO_OPTION
+from deniable.cli.commands import COMMANDS
 from deniable.cli.typed import as_typed
 from deniable.errors import InputError, Notice
 
@@ -36,27 +38,14 @@ app = App(
     group_commands=groups.HELP,
     suppress_keyboard_interrupt=False,  # handled in `_run`
 )
-_COMMANDS = {
-    groups.START: "collecting:collect_app example:example releasing:share studio:studio",
-    groups.BEFORE: "designing:design designing:plan designing:schema_app frontier:frontier_app",
-    groups.RELEASE: "pram:pram releasing:finish_ releasing:randomize releasing:work",
-    groups.READING: "synthesizing:combine synthesizing:synthesize",
-    groups.CHECKING: "auditing:audit designing:inspect ledger:ledger_app reproduce:reproduce",
-}
-"""Modules and functions of the commands, which are imported when they are used."""
-
-for _group, _places in _COMMANDS.items():
-    for _place in _places.split():
-        _name = _place.partition(":")[2].removesuffix("_app").rstrip("_")
-        app.command(f"deniable.cli.{_place}", name=_name, group=_group)
-app.command(
-    "deniable.cli.queries:estimate_app",
-    name="estimate",
-    group=groups.START,
-    help="Estimate shares, means, tests or models from a release, with error bars.\n\n"
-    "Example: deniable estimate release --of race,hhi",
-)
-
+for _group, _places in COMMANDS.items():
+    for _place, _help in _places.items():
+        app.command(
+            f"deniable.cli.{_place}",
+            name=_place.partition(":")[2].removesuffix("_app").rstrip("_"),
+            group=_group,
+            help=cleandoc(_help),
+        )
 
 _NEW_OBJECTS = 50_000
 """Allocations between garbage collections; Python's default takes a tenth of a short command's
@@ -72,17 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _run(sys.argv[1:] if arguments is None else list(arguments))
 
 
-def _load_help() -> None:
-    """Import the modules of the commands whose help is a docstring."""
-    for name in app:
-        if name != "estimate":
-            app[name]
-
-
 def _run(words: Sequence[str]) -> None:
     try:
-        if not words or words[0].startswith("-"):
-            _load_help()
         if {"-h", "--help"} & set(words) and set(_WITH_METHODS) & set(words):
             _list_methods()
         with _notices_on_stderr():

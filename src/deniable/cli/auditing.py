@@ -21,14 +21,7 @@ def audit(
     command: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw rows and test the claims of a mechanism. No refutation is not a proof.
-
-    Prints lower limits of ε of the record and of every attribute, and attenuations of
-    attributes and pairs, at the inputs and outputs where the law is nearest to its
-    limits. Exits with status 1 if a claim is refuted.
-
-    Example: deniable audit mechanism.json --draws 100000
-
+    """
     Args:
         source: mechanism.json, record.json, or its folder.
         draws: Rows to draw.

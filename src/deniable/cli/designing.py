@@ -54,10 +54,7 @@ def design(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find a mechanism. Needs no data.
-
-    Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
-
+    """
     Args:
         categories: Numbers of categories, 5,5,3, in place of a schema.
         rows: Number of rows: also print the tables readable from a release of them.
@@ -165,13 +162,7 @@ def plan(
     genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute rows, error or ε from the other two.
-
-    For all attributes, or for --tables. The smallest ε is found to three digits.
-    With --trend: of a study of genotypes people, ε or odds ratio from the other two.
-
-    Example: deniable plan --categories 5,5,3 --rows 10000 --within 3pt
-
+    """
     Args:
         categories: Numbers of categories, 5,5,3, in place of a schema.
         rows: Number of rows.
@@ -266,17 +257,7 @@ def _plan_trend(
             "a trend is planned with --snps and two of --people, --epsilon and --odds-ratio"
         )
     with console.working("Finding the law"):
-        found = plan_trend(
-            people=of.people,
-            snps=of.snps,
-            epsilon=epsilon,
-            odds_ratio=of.odds_ratio,
-            top=of.top,
-            allele=of.allele,
-            cases=of.cases,
-            coding=of.coding,
-            method=method,
-        )
+        found = plan_trend(**asdict(of), epsilon=epsilon, method=method)
     if as_json:
         console.print_json(found.to_plain())
         return
@@ -337,13 +318,7 @@ def inspect(
     anyway: Anyway = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute every number from the law, and compare it with the file.
-
-    Of a release's folder also check that the mechanism can have released its table, and, with
-    --signed-by, its signature. Of a study's folder check its records.
-
-    Example: deniable inspect mechanism.json --subset a1,a2
-
+    """
     Args:
         source: mechanism.json, record.json, or its folder.
         subset: Also print ε against an observer of only these columns: a,b.
@@ -450,11 +425,7 @@ def _prediction(mechanism: Any, names: list[str]) -> Any:
     return predict_covariance(mechanism, *names)
 
 
-schema_app = App(
-    name="schema",
-    group_commands=groups.COMMANDS,
-    help="Work with schema files.",
-)
+schema_app = App(name="schema", group_commands=groups.COMMANDS)
 
 
 @schema_app.command

@@ -19,10 +19,6 @@ def example(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the shipped example: a table, its schema and a notebook.
-
-    Example: deniable example practice
-    """
     from deniable.atomic_files import replaced_folder
 
     packed = files("deniable").joinpath("example")

@@ -27,12 +27,7 @@ from deniable.schema.names import split_names
 if TYPE_CHECKING:
     from deniable.solvers.matrices.search import Options
 
-frontier_app = App(
-    name="frontier",
-    group_commands=groups.COMMANDS,
-    help="Compare privacy and accuracy for one attribute with a proven bound.\n\n"
-    "Example: deniable frontier --distribution normal,10 \\\n--delta 0.75 --output frontier",
-)
+frontier_app = App(name="frontier", group_commands=groups.COMMANDS)
 
 _SHOWN_LEVELS = 10
 """The number of levels printed, evenly spread; the files have all of them."""

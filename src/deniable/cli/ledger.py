@@ -14,11 +14,7 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
 
-ledger_app = App(
-    name="ledger",
-    group_commands=groups.COMMANDS,
-    help="Sum of ε over all releases of a population, and its budget.",
-)
+ledger_app = App(name="ledger", group_commands=groups.COMMANDS)
 
 Source = Annotated[
     Path | None, Parameter(name="LEDGER", help="The ledger; by default the one of DENIABLE_LEDGER.")

@@ -38,11 +38,7 @@ def pram(
     insecure_seed: InsecureSeed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Randomize a whole collected table (post-randomization) and write a folder to publish.
-
-    Example: deniable pram insurance.csv --schema insurance.toml \\
-    --attenuation 0.8 --invariant --output pram
-
+    """
     Args:
         schema: Schema file (TOML).
         output: Folder to make.

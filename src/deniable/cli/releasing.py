@@ -60,11 +60,7 @@ def share(
     verbose: Annotated[bool, SHOWN] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Randomize a table and write a folder to publish (docs/howto/steward.md).
-
-    Example: deniable share insurance.csv --schema insurance.toml \\
-    --epsilon 4 --output release
-
+    """
     Args:
         output: Folder to make.
         mechanism: Existing mechanism, in place of a schema.
@@ -348,10 +344,7 @@ def work(
     part: Annotated[str, LARGE] = "1/1",
     as_json: AsJson = False,
 ) -> None:
-    """Work on a release in parts, in batch systems; repeated and concurrent runs are safe.
-
-    Example: deniable work .release.job --part 1/2
-
+    """
     Args:
         part: Part of the units: 3/40 is the third of 40, for array jobs.
     """
@@ -402,10 +395,6 @@ def finish_(
     publish: Annotated[Typed[Publication], "sign"],
     as_json: AsJson = False,
 ) -> None:
-    """Complete a release in parts, once all its parts are drawn.
-
-    Example: deniable finish .release.job
-    """
     from deniable.engines.processes import resumed
     from deniable.release.parts import finish
 
@@ -489,10 +478,7 @@ def randomize(
     file: Typed[FileFormat],
     insecure_seed: InsecureSeed = None,
 ) -> None:
-    """Randomize a table, or one row, with a mechanism. Streams.
-
-    Example: deniable randomize insurance.csv --mechanism release --output out.csv
-
+    """
     Args:
         mechanism: mechanism.json, record.json, or its folder.
         output: Output table, or - for CSV on standard output.

@@ -33,10 +33,7 @@ def reproduce(
     force: Annotated[bool, Parameter(negative=())] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat tables and figures of the papers, with a verdict on every claim.
-
-    Example: deniable reproduce lambda --quick --output lambda-study
-
+    """
     Args:
         study: A study's name, or all; without one, the list of them.
         quick: Fewer draws and smaller sizes: seconds, not minutes.

@@ -21,13 +21,7 @@ def studio(
     keep: Annotated[bool, Parameter(negative=())] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Open a local web page that designs mechanisms and makes releases (docs/studio.md).
-
-    It accepts connections from this machine with the printed address only, and stops an hour after
-    the page was closed.
-
-    Example: deniable studio insurance.toml
-
+    """
     Args:
         source: A schema, mechanism.json, a table, or a draft.studio.toml.
         port: Port of the page; 0 for any that is free.

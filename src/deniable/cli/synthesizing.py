@@ -42,13 +42,7 @@ def synthesize(
     seed: Annotated[int | None, TESTS, Parameter(name="--insecure-seed")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw tables that any tool can read from a model of a release.
-
-    No row belongs to a person. Analyse every copy and combine the results with
-    deniable combine: a single copy gives intervals that are far too narrow.
-
-    Example: deniable synthesize release --copies 20 --output synthetic
-
+    """
     Args:
         output: Folder to make.
         of: Attributes; by default all that are randomized.
@@ -110,10 +104,7 @@ def combine(
     force: ForceFiles = False,
     as_json: AsJson = False,
 ) -> None:
-    """Combine the results of an analysis of every synthetic copy.
-
-    Example: deniable combine synthetic/results.csv
-
+    """
     Args:
         results: CSV: copy, term, estimate, std_error.
         rows: Kind of the copies, if the folder has no about.json.

@@ -27,15 +27,7 @@ def option_of(name: str) -> str:
 
 
 def as_typed(message: str) -> str:
-    """Return a message with options in place of argument names in backticks.
-
-    >>> as_typed("it exists; replace it with `overwrite`, or use `deniable share --resume`")
-    'it exists; replace it with --force, or use --resume'
-    >>> as_typed("set `schema.file.separator`, or `schema.file.header = False`")
-    'set --separator, or --no-header'
-    >>> as_typed("formula 'y ~ `sex`' needs a release's `prior`")
-    "formula 'y ~ `sex`' needs a release's --prior"
-    """
+    """Return a message with options in place of argument names in backticks."""
 
     def option(found: re.Match[str]) -> str:
         if found[2] is None:

@@ -16,6 +16,7 @@ from deniable.laws import GatedSum, Law, ScoreTable, VoteBlend
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
+from deniable.laws.votes.vote_law import LARGEST_NORMAL
 
 MOST_WORDS = 1 << 23
 """Most 64-bit words of the scores of a law in a page: 64 MB, a second on a telephone."""
@@ -29,20 +30,21 @@ def _tables(law: Law) -> list[tuple[GatedSum, FloatArray]]:
 
 def gates_of(law: Law) -> list[str]:
     """Return the gate vectors of a law: base64 of the doubles of each gated sum's G_k, least
-    significant byte first. A law of one score has none; one too large for a page raises InputError.
-
-    >>> ones = np.ones(2)
-    >>> law = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "vote", 1, 1, 1.0, ones)
-    >>> [gate] = gates_of(law)
-    >>> len(gate), gate_values(gate).round(4).tolist()
-    (24, [0.6065, 1.6487])
+    significant byte first. A law of one score has none; a law too large or with too large a level
+    for a page raises InputError.
     """
     if isinstance(law, ScoreTable) and law.words > MOST_WORDS:
         raise InputError(
             "a browser cannot hold the scores of this law; design the mechanism for fewer questions"
             " or with `method` kronecker"
         )
-    return [base64.b64encode(table.astype("<f8").tobytes()).decode() for _, table in _tables(law)]
+    tables = _tables(law)
+    if any(vote.height > LARGEST_NORMAL for vote, _ in tables):
+        raise InputError(
+            f"a browser cannot draw from a law with ε above {LARGEST_NORMAL:g}; design the"
+            " mechanism for fewer questions or smaller levels"
+        )
+    return [base64.b64encode(table.astype("<f8").tobytes()).decode() for _, table in tables]
 
 
 def gate_values(text: str) -> FloatArray:

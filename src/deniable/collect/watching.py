@@ -70,11 +70,6 @@ def leverage(channel: Channel) -> NDArray[np.float64]:
     An estimated share is a mean of summands that depend on the released values alone. So m forged
     records of n move it by at most m/n times the largest difference of two summands: 1/φ for one
     attribute under a pattern law.
-
-    >>> from deniable import Schema, design
-    >>> mechanism = design(Schema.anonymous((2,)), epsilon=math.log(3)).mechanism
-    >>> leverage(Channel(mechanism, ("a1",))).round(3).tolist()
-    [2.0, 2.0]
     """
     outputs = prod(channel.n_outputs)
     summands = channel.inverse.apply(np.eye(outputs).reshape(*channel.n_outputs, outputs))

@@ -26,14 +26,7 @@ def design_statements(
     target: Target = "table",
     within: float | None = None,
 ) -> dict[str, Any]:
-    """Return the statements on a design, as plain values.
-
-    >>> from deniable import Schema
-    >>> made = design(Schema.anonymous((2, 3)), epsilon=2)
-    >>> stated = design_statements(made, rows=1000, tables=["a1,a2"])
-    >>> stated["observers"][0]["largest"] == stated["epsilon"], stated["tables"][0]["cells"]
-    (True, 6)
-    """
+    """Return the statements on a design, as plain values."""
     if tables and rows is None:
         raise InputError("expected errors of `tables` depend on the number of `rows`; give it too")
     stated = design_to_plain(result) | {

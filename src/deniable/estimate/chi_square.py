@@ -1,33 +1,25 @@
 """A χ² test of independence on randomized pairs that keeps its level.
 
 The hypothesis is that π = αβᵀ in the population that rows were drawn from; released pairs are then
-multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair. The statistic depends on M:
+multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair. The statistic depends on M
+(docs/proofs/estimation.md, section 5, has the derivations):
 
-* *randomized together* (a joint law, or forms): θ⁰ is not a product, and the usual test on the
-  released table rejects true hypotheses. α and β are fitted by maximum likelihood, and
-  X² = n Σ (θ − θ⁰)²/θ⁰, of the part of θ − θ⁰ that M reaches, is Rao's score statistic. The
-  remaining scores of α and β where the fit stops are projected out (Neyman's C(α)). The fit may
-  put some α_i a little below zero as long as every θ⁰ is positive: kept inside the simplex it would
-  sit on its edge under strong noise, where X² has another limit. (λ = 0.05, 3 × 4 categories, 2,000
-  rows: a nominal 5 % was 4.9 % this way and 6.9 % inside the simplex.)
-* *randomized independently*, M = M_a ⊗ M_b: θ⁰ is a product too. With square matrices X² is the
-  usual statistic of the released table; with more outputs than categories it is that of the
-  contrasts that M_a and M_b reach. Outputs that no row has are left out.
-* *parts of a merged attribute* under a response matrix: θ does not follow from π, so
-  X² is the Wald statistic of Ĉ = π̂ − α̂β̂ᵀ, with its delta-method covariance, not centred.
-* *among some categories*, those of respondents with a value: the Wald statistic too, π̂ the
-  estimated shares among them.
+* *randomized together* (a joint law, or forms): X² = n Σ (θ − θ⁰)²/θ⁰ at the maximum likelihood
+  fit, less the scores' quadratic form where the fit stops (Theorem 10). The fit may put some α_i a
+  little below zero as long as every θ⁰ is positive: inside the simplex X² has another limit under
+  strong noise. (λ = 0.05, 3 × 4 categories, 2,000 rows: a nominal 5 % was 4.9 % this way and 6.9 %
+  inside the simplex.)
+* *randomized independently*, M = M_a ⊗ M_b: the usual statistic of the released table, of the
+  contrasts that M_a and M_b reach (Theorem 11). Outputs that no row has are left out.
+* *parts of a merged attribute* under a response matrix, and *among some categories*, those of
+  respondents with a value: the Wald statistic of Ĉ = π̂ − α̂β̂ᵀ, not centred (Theorem 12).
 
-In a survey, or with weights, X² is n times the quadratic form of Ĉ with the inverse of its
-covariance for independent rows at M(α̂β̂ᵀ), Pearson's statistic of the estimated shares if nothing
-is randomized, and F = X²/tr Δ has tr² Δ/tr Δ² and ν tr² Δ/tr Δ² degrees of freedom, ν the clusters
-less the strata (Rao and Scott 1984, second order; Thomas and Rao 1990). Δ, the matrix of design
-effects, compares the covariance of a survey with that for independent rows: of the interactions'
-log odds at the estimated shares, as in R's survey, or of Ĉ at α̂β̂ᵀ where a share is not clearly
-above 0.
-
-All others have (a − 1)(b − 1) degrees of freedom; without randomization they are Pearson's test
-without continuity correction. Derivations: docs/proofs/estimation.md, section 5.
+These have (a − 1)(b − 1) degrees of freedom; without randomization they are Pearson's test without
+continuity correction. In a survey, or with weights, F = X²/tr Δ has f = tr² Δ/tr Δ² and ν f degrees
+of freedom, ν the clusters less the strata (Theorem 14; Rao and Scott 1984; Thomas and Rao 1987):
+X² = Ĉᵀ B⁻¹ Ĉ, and Δ compares the survey's covariance with that for independent rows, of the
+interactions' log odds at the estimated shares, as in R's survey, or of Ĉ at α̂β̂ᵀ where a share is
+not clearly above 0.
 """
 
 from collections.abc import Callable

@@ -3,23 +3,24 @@
 Both sides are ratios of linear functions of one estimated table, and so have errors that are, to
 first order, linear functions c₁·(π̂ − π) and c₂·(π̂ − π) of the same table. The difference errs by
 (c₁ − c₂)·(π̂ − π), the logarithm of the ratio R₁/R₂ by (c₁/R₁ − c₂/R₂)·(π̂ − π), which includes
-the covariance of the two sides. Groups of rows by a kept column are independent: variances add. In
-place of the second value may be all rows: of a kept column with the groups' fractions f of the
-rows, R = Σ f N/Σ f D of their numerators and denominators.
+the covariance of the two sides. Groups of rows by a kept column are independent, so variances add;
+in a survey the contributions to a cluster add. In place of the second value may be all rows: of a
+kept column with the groups' fractions f of the rows, R = Σ f N/Σ f D of their numerators and
+denominators; in a survey, where f is an estimate, from all rows together.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from math import exp, hypot, isfinite, log
+from math import exp, isfinite, log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, target_text
-from deniable.estimate.inference import Inference, normal_quantile
-from deniable.estimate.query import Query
+from deniable.estimate.inference import Inference, joint_error, normal_quantile
+from deniable.estimate.query import SampleQuery
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
@@ -115,7 +116,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(Query[Difference]):
+class Comparison(SampleQuery[Difference]):
     """How do shares, or a mean, differ between two values of a column?
 
     If the column is in ``of``, compares the shares of its two values, with any categories of the
@@ -178,6 +179,7 @@ class Comparison(Query[Difference]):
             by=[*(name for name in self.by if name not in subgroups), *[self.column] * kept],
             where=self.where,
             weights=self.weights,
+            sample=self.sample,
         )
         if not kept:
             found = (difference for counts in counted for difference in self.answer(counts))
@@ -233,14 +235,16 @@ class Comparison(Query[Difference]):
                 if (label := value_among(value, [*by_value])) is None:
                     raise InputError(f"no row has the value '{value}' in '{self.column}'")
                 tables.append(by_value.pop(label))
-            if len(tables) == 1:  # compared with all, that is itself and the others
+            in_survey = tables[0].cluster_strata is not None
+            if one_value := len(tables) == 1:  # compared with all: itself and the others
                 if not by_value:
                     raise InputError(f"all rows have the value '{label}' in '{self.column}'")
-                others = tuple(part for counts in by_value.values() for part in counts.parts)
-                tables.append(Counts(others, tables[0].group, tables[0].column))
+                together = [*by_value.values(), *tables * in_survey]
+                parts_of_all = tuple(part for counts in together for part in counts.parts)
+                tables.append(replace(tables[0], parts=parts_of_all))
             names = (*self.of, *self.subgroups(tables[0].schema))
             inferences = [Inference(counts, names, self.target) for counts in tables]
-            rows = sum(counts.n_records for counts in tables)
+            rows = sum(counts.n_records for counts in tables[in_survey and one_value :])
             weight = sum(counts.total for counts in tables)
             fractions = [counts.total / weight for counts in tables]
             # The groups have the same attributes, and so the same weights.
@@ -251,7 +255,7 @@ class Comparison(Query[Difference]):
                 for of, weights, below in self._functionals(inferences[0], skip=None):
                     both = weights * member * included, below * member * included
                     parts = [(f, i, *both) for f, i in zip(fractions, inferences, strict=True)]
-                    second = parts if len(self.values) == 1 else parts[1:]
+                    second = parts if one_value and not in_survey else parts[1:]
                     yield self._difference(of, [parts[:1], second], rows, (*group, *subgroup))
 
     def _functionals(
@@ -314,7 +318,7 @@ class Comparison(Query[Difference]):
                 for inference, weights in parts:
                     _, before = moved.get(id(inference), (inference, np.zeros(())))
                     moved[id(inference)] = inference, before + scale * weights
-            return hypot(*(inference.error_of(along) for inference, along in moved.values()))
+            return joint_error([*moved.values()])
 
         both = first > 0 and second > 0
         return Difference(

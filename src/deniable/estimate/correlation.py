@@ -22,7 +22,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, target_text
 from deniable.estimate.inference import Inference, normal_quantile
-from deniable.estimate.query import Query
+from deniable.estimate.query import SampleQuery
 from deniable.estimate.scores import EVENLY, rounding_variance, scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
@@ -79,7 +79,7 @@ class CorrelationEstimate(Presented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correlation(Query[CorrelationEstimate]):
+class Correlation(SampleQuery[CorrelationEstimate]):
     """Correlations of all pairs of some attributes before randomization.
 
     Numbers have their values, scored categories their scores, and an attribute without scores the
@@ -113,7 +113,9 @@ class Correlation(Query[CorrelationEstimate]):
         for name in self.of:
             _scored(schema.variable(name).attribute)
         pairs = list(combinations(self.of, 2))
-        counted = release.count_tables(pairs, by=self.by, where=self.where, weights=self.weights)
+        counted = release.count_tables(
+            pairs, by=self.by, where=self.where, weights=self.weights, sample=self.sample
+        )
         found = (
             one
             for of_group in zip(*counted, strict=True)

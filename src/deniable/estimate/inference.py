@@ -6,25 +6,21 @@ the drawing is random too. Taking one for the other makes 95 % intervals cover 9
 
 L is the unbiased inverse of the channel M (L·M = 1), θ the released frequencies, π̂ = Lθ; record r
 has weight w_r, W = Σ w_r, and θ₂ are the squared weights over W² per released cell (θ/n without
-weights). A released record y moves the estimate of c·π by (w_r/W) ℓ(y), ℓ = Lᵀc. The variances are
-estimated by
+weights). With ℓ = Lᵀc the variances of c·π̂ are estimated by
 
     table       θ₂·ℓ² − (Lθ₂)·c²
     population  θ₂·(ℓ − c·π̂)²
 
-(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios). The points of a number's grid
-are drawn, also given the table: the known part (Lθ₂)·c² is less by the variance of the rounding
-(docs/proofs/numbers.md, section 3). A stratum has an L of its own,
-and its sums the factor W_h, its fraction of the weight, or W_h² with squared weights (Theorem 5).
+(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios, 5 for strata). For the table the
+known part (Lθ₂)·c² is less by the variance of the rounding of numbers (docs/proofs/numbers.md,
+section 3).
 
 In a survey a row's contribution (w_r/W)(ℓ(y_r) − c·π̂), under forms less its form's mean, is added
 up by cluster, and the variance for the population is that of the clusters' sums within strata
-(:mod:`deniable.estimate.survey`).
-
-Under published forms the released value is the form and the answers. The number of rows of each
-form is known, so from every variance the spread between forms is taken off, Σ_f q_f E_f² − q E²,
-with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E the mean
-contributions of these (docs/proofs/forms.md, section 1).
+(:mod:`deniable.estimate.survey`). Under published forms the spread between forms is taken off every
+variance, since the number of rows of each form is known: Σ_f q_f E_f² − q E², with q_f and q the
+squared weights of the form's rows and of all, over W², and E_f and E the mean contributions of
+these.
 """
 
 import math
@@ -395,14 +391,7 @@ class Inference:
         """
         flat = weights.reshape(len(weights), -1)
         if self.counts.cluster_strata is not None:
-            return cell_variance(
-                [
-                    (part.tabulation.clusters, self._contributions(part, weights))
-                    for _, part in self.parts
-                    if part.tabulation.clusters is not None
-                ],
-                self.counts.cluster_strata,
-            )
+            return _survey_covariance([(self, weights)], self.counts.cluster_strata)
         centres = flat @ self.values.ravel() if self.target == "population" else np.zeros(len(flat))
         total = np.zeros((len(flat), len(flat)))
         for fraction, part in self.parts:
@@ -417,7 +406,7 @@ class Inference:
             total -= self.known(weights)
         return total
 
-    def _contributions(self, part: Part, weights: Floats) -> Floats:
+    def contributions(self, part: Part, weights: Floats) -> Floats:
         """Return (ℓ(y) − c·π̂)/W of released values in a survey, shape (m, outputs)."""
         influence = np.array([part.influence(one).ravel() for one in weights])
         frequencies = part.tabulation.frequencies.ravel()
@@ -571,3 +560,28 @@ def normal_quantile(level: float) -> float:
     """Return z with Pr[|Z| ≤ z] = level for a standard normal Z."""
     check_between(level, "the confidence level is")
     return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def joint_error(changes: Sequence[tuple[Inference, Floats]]) -> float:
+    """Return the standard error of Σ weights·π̂ over several groups of rows, independent but for the
+    clusters of a survey. ``changes``: their tables and weights."""
+    strata = changes[0][0].counts.cluster_strata
+    if strata is None:
+        return math.hypot(*(inference.error_of(weights) for inference, weights in changes))
+    if not all(np.isfinite(weights).all() for _, weights in changes):
+        return float("nan")
+    each = [(inference, weights[None]) for inference, weights in changes]
+    return math.sqrt(_survey_covariance(each, strata)[0, 0])
+
+
+def _survey_covariance(
+    changes: Sequence[tuple[Inference, Floats]], strata: NDArray[np.int64]
+) -> Floats:
+    """Return the covariances in a survey of sums of linear functions of several tables."""
+    parts = [
+        (part.tabulation.clusters, inference.contributions(part, weights))
+        for inference, weights in changes
+        for _, part in inference.parts
+        if part.tabulation.clusters is not None
+    ]
+    return cell_variance(parts, strata)

@@ -41,11 +41,6 @@ def read_margins(path: str | Path) -> Margins:
 
     A row gives the share of a combination of categories; where a cell is empty, of any category of
     that attribute. Rows that fill the same columns make one margin.
-
-    Examples:
-        >>> _ = Path("census.csv").write_text("sex,share\\nf,0.51\\nm,0.49\\n")
-        >>> dict(read_margins("census.csv").tables)
-        {('sex',): {('f',): 0.51, ('m',): 0.49}}
     """
     import csv
 
@@ -154,10 +149,6 @@ def imposed(
 
     ``values``: π̂, shape (cells,). ``covariance``: V, shape (cells, cells). ``members``: C, shape
     (sums, cells). ``shares``: m, shape (sums,).
-
-    >>> v, c = imposed(np.array([0.4, 0.6]), np.eye(2), np.array([[1.0, 0.0]]), np.array([0.5]))
-    >>> v.tolist(), c.tolist()
-    ([0.5, 0.6], [[0.0, 0.0], [0.0, 1.0]])
     """
     gain = (
         covariance

@@ -54,14 +54,7 @@ class Moves:
 
 
 def moves(channel: Channel | PublishedChannel) -> Moves:
-    """Return how far one row can move the table of some attributes.
-
-    >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Mechanism
-    >>> of = moves(Channel(Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0))), ("a1",)))
-    >>> of.up.round(3).tolist(), of.span.round(3).tolist()
-    ([1.082], [2.164])
-    """
+    """Return how far one row can move the table of some attributes."""
     even = 1.0 / prod(channel.n_categories)
     if isinstance(channel, PublishedChannel):
         ranges, rows = channel.inverse.row_ranges(), channel.rows

@@ -51,15 +51,7 @@ class CategoryScores:
 
 
 def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
-    """Return the scores of an attribute's categories.
-
-    >>> hours = Attribute("hours", bins=(0, 20, 40), missing="?")
-    >>> scored = scores_of(hours)
-    >>> scored.source, scored.least.tolist(), scored.most.tolist(), scored.counted.tolist()
-    ('edges', [0.0, 20.0, 0.0], [20.0, 40.0, 0.0], [1.0, 1.0, 0.0])
-    >>> scores_of(hours, "middle").values.tolist(), scores_of(hours, (12, 33)).source
-    ([10.0, 30.0, 0.0], 'given')
-    """
+    """Return the scores of an attribute's categories."""
     if isinstance(wanted, str):
         if wanted != "middle":
             raise InputError(

@@ -183,11 +183,6 @@ def rounded_shares(counts: Sequence[int]) -> tuple[tuple[float, ...], int]:
     differential privacy.
 
     ``counts``: rows per category, shape (k,).
-
-    >>> rounded_shares([213, 36, 1])
-    ((0.8, 0.15, 0.05), 20)
-    >>> rounded_shares([17, 3])
-    ((0.5, 0.5), 2)
     """
     n, k = sum(counts), len(counts)
     most = min(n // 10, max(100, 20 * k))

@@ -157,14 +157,7 @@ class Frontier:
 
 
 def trace(request: Request, advance: Advance | None = None) -> Frontier:
-    """Compute a frontier.
-
-    >>> from deniable.frontier.priors import from_distribution
-    >>> methods = ("warner", "bound")
-    >>> frontier = trace(Request(from_distribution("uniform,4"), (0.25, 0.5), methods=methods))
-    >>> [(row.method, row.level, round(row.ratio or 0.0, 4)) for row in frontier.rows]
-    [('warner', 0.25, 1.5), ('warner', 0.5, 3.0), ('bound', 0.25, 1.0), ('bound', 0.5, 1.0)]
-    """
+    """Compute a frontier."""
     # Thousands of small systems: with threads a library spends longer on waiting than on computing,
     # ten times longer next to other load.
     with threadpool_limits(1):

@@ -69,17 +69,7 @@ BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END;
 
 
 class Ledger:
-    """The releases of one or more populations.
-
-    >>> from deniable.ledger import Ledger, Spending, balances
-    >>> ledger = Ledger("people.ledger")
-    >>> ledger.set_budget("everybody", 10.0)
-    >>> with ledger.release("everybody", Spending(4.0), "share") as entry:
-    ...     entry.count(Spending(4.0))
-    ...     entry.publish("00" * 32)
-    >>> entry.standing, balances(ledger.events())["everybody"].left
-    ((1, 4.0), 6.0)
-    """
+    """The releases of one or more populations."""
 
     def __init__(self, path: str | Path) -> None:
         if not str(path).strip():
@@ -252,17 +242,13 @@ class Ledger:
             connection.execute(f"PRAGMA user_version = {_VERSION}")
             key = SystemRandomness().bits(np.uint8, 32).tobytes()
             connection.execute("INSERT INTO secret VALUES (?)", (key,))
-            self._append_secret(connection)
+            self._append(connection, "opened", "", {"secret": hashlib.sha256(key).hexdigest()})
             content = connection.serialize()
         try:
             write_file(self.path, content, overwrite=False, private=True)
         except InputError:
             if not self.exists:  # another process may have been first
                 raise
-
-    def _append_secret(self, connection: sqlite3.Connection) -> None:
-        digest = hashlib.sha256(self._secret(connection)).hexdigest()
-        self._append(connection, "opened", "", {"secret": digest})
 
     def _secret(self, connection: sqlite3.Connection) -> bytes:
         keys = [key for (key,) in connection.execute("SELECT key FROM secret")]

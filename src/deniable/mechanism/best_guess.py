@@ -3,7 +3,7 @@
 They apply where ε is unbounded, to one prior, and to the average person or the luckiest guess, not
 to every pair of categories. Computed from the law's integers and rounded up.
 
-The proofs are in docs/proofs/accounting.md, Theorem 11.
+The proofs are in docs/proofs/accounting.md, Theorem 10.
 """
 
 from collections.abc import Mapping
@@ -89,14 +89,7 @@ class BestGuess(Guess):
 
 
 def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
-    """Return the guessing probabilities of an attribute; None if its law has no design prior.
-
-    >>> from deniable.laws import DesignedChannel
-    >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))
-    >>> guess = best_guess(Mechanism.of(law), 0)
-    >>> guess.before, guess.success, guess.worst_posterior
-    (0.5, 0.875, 1.0)
-    """
+    """Return the guessing probabilities of an attribute; None if its law has no design prior."""
     law = mechanism.block_of(position)[0].law
     if not isinstance(law, DesignedChannel):
         return None

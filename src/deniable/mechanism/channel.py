@@ -2,22 +2,14 @@
 
 A channel M maps the table of true values (shape: categories of every attribute) to the expected
 released table (shape: outputs of every attribute). It is a product over axes of three kinds, and
-none needs a matrix over the joint table:
+none needs a matrix over the joint table: pattern laws, together one kernel applied by its
+eigenvalues; response matrices; and the identity. Inverses, squares and entrywise products of such
+maps are of the same form, so every variance in :mod:`deniable.estimate.inference` costs a few
+passes over the table.
 
-* axes whose laws are pattern laws: together one pattern kernel, applied by its eigenvalues;
-* axes with a response matrix: that small matrix;
-* unchanged axes: identity.
-
-Inverses, squares and entrywise products of such maps are of the same form, so every variance in
-:mod:`deniable.estimate.inference` costs a few passes over the table.
-
-An axis may also be one part of an attribute merged from several columns. Under a pattern law the
-parts are axes like any others: 1 − J/a, which is multiplied by φ, is the sum of the components of
-all nonempty sets of parts, so that every set of parts has the eigenvalue of its attribute. Under a
-response matrix the parts share that matrix: L is followed by the sum S over the other parts. SL is
-unbiased for their table, and the formulas of :mod:`deniable.estimate.inference` hold with SL in
-place of L. The released values of such an attribute are one variable, on the axis of the part named
-first; the other axes have length 1.
+An axis may also be one part of an attribute merged from several columns
+(docs/proofs/interactions.md, Theorem 9). Under a response matrix the released values of such an
+attribute are one variable, on the axis of the part named first; the other axes have length 1.
 """
 
 from abc import abstractmethod
@@ -154,17 +146,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Channel(Axes):
-    """The map from true to expected released joint tables of some attributes, and its inverse.
-
-    >>> from deniable.laws import ProductLaw
-    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
-    >>> channel = Channel(mechanism, ("a1", "a2"))
-    >>> table = np.array([[10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
-    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
-    True
-    >>> channel.attenuation.round(4).tolist(), round(channel.condition, 4)
-    ([[1.0, 0.615], [0.4621, 0.2842]], 3.5187)
-    """
+    """The map from true to expected released joint tables of some attributes, and its inverse."""
 
     @cached_property
     def n_outputs(self) -> tuple[int, ...]:

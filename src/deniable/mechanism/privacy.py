@@ -3,21 +3,11 @@
 Neighbouring records are any two records that agree on the unchanged columns. A law returns exact
 ratios of probabilities; this module takes their logarithms. Every result is an upper bound of the
 true logarithm, at most one unit in the last place above it, and is the same on every machine:
-decimal arithmetic from the standard library, no C mathematics. Laws
-of many weighted attributes return bounds in nats, of the law as drawn
-(:class:`~deniable.laws.law.BoundedLaw`): those are above the truth by parts in 10^12.
+decimal arithmetic from the standard library, no C mathematics. Laws of many weighted attributes
+return bounds in nats, of the law as drawn (:class:`~deniable.laws.law.BoundedLaw`): those are above
+the truth by parts in 10^12. ``math.inf`` means unbounded.
 
-Four observers, and the number for each (docs/guarantees.md):
-
-* ``record_epsilon``: any observer, with any knowledge;
-* ``attribute_epsilon``: an observer of that column of the release only;
-* ``epsilon_given_rest``: an observer of the whole released record, with knowledge of all other true
-  values;
-* ``record_epsilon(law, subset)``: an observer of the columns of the subset only.
-
-``math.inf`` means unbounded.
-
-The proofs are in docs/proofs/accounting.md, Theorem 5.
+Observers: docs/guarantees.md; proofs: docs/proofs/accounting.md, Theorem 5.
 """
 
 import math
@@ -100,24 +90,13 @@ def epsilon_of(level: Level) -> float:
 
 @checked_arithmetic()
 def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
-    """Return ε of a block, or of a subset of its columns (positions), in nats.
-
-    >>> from deniable.laws import ProductLaw
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> record_epsilon(law), record_epsilon(law, [1])
-    (3.0, 2.0)
-    """
+    """Return ε of a block, or of a subset of its columns (positions), in nats."""
     return epsilon_of(law.record_level(subset))
 
 
 @checked_arithmetic()
 def attribute_epsilon(law: Law) -> tuple[float, ...]:
-    """Return ε per attribute against an observer of that column alone, shape (k,), in nats.
-
-    >>> from deniable.laws import joint_of_epsilon
-    >>> [round(level, 4) for level in attribute_epsilon(joint_of_epsilon((2, 3), 1.0))]
-    [0.4528, 0.6201]
-    """
+    """Return ε per attribute against an observer of that column alone, shape (k,), in nats."""
     return tuple(map(epsilon_of, law.attribute_levels()))
 
 
@@ -143,10 +122,6 @@ def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
 def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against an observer of the whole released record with knowledge of all
     other true values, shape (k,), in nats.
-
-    >>> from deniable.laws import joint_of_epsilon
-    >>> epsilon_given_rest(joint_of_epsilon((2, 3), 1.0))
-    (1.0, 1.0)
     """
     return tuple(map(epsilon_of, law.given_rest_levels()))
 
@@ -160,10 +135,6 @@ within this factor of it."""
 def given_rest_at_most(law: Law) -> tuple[bool, ...]:
     """Return per attribute whether :func:`epsilon_given_rest` may exceed the true level by more
     than one per cent, shape (k,).
-
-    >>> from deniable.laws import joint_of_epsilon
-    >>> given_rest_at_most(joint_of_epsilon((2, 3), 1.0))
-    (False, False)
     """
     floors = law.given_rest_floors()
     if floors is None:
@@ -175,9 +146,6 @@ def given_rest_at_most(law: Law) -> tuple[bool, ...]:
 def compose(levels: Iterable[float], times: int = 1) -> float:
     """Return the ε of independent blocks released together: the sum of their levels, rounded up, in
     nats.
-
-    >>> compose([0.1, 0.2]), compose([0.1], times=3)
-    (0.30000000000000004, 0.30000000000000004)
     """
     # In fractions, since a small float can have more than sixty decimal digits: one block alone
     # must keep its level to the last bit.

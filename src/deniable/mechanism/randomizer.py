@@ -20,16 +20,6 @@ class Randomizer:
 
     ``source``: of random bits; :class:`~deniable.randomness.SystemRandomness` for anything that
     protects people.
-
-    >>> from deniable.laws import ProductLaw
-    >>> from deniable.randomness import SeededRandomness
-    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
-    >>> codes = [np.array([0, 0, 0]), np.array([1, 2, 3])]
-    >>> [column.tolist() for column in Randomizer(mechanism, SeededRandomness(1)).randomize(codes)]
-    [[1, 0, 0], [1, 2, 3]]
-    >>> randomizer = Randomizer(mechanism, SeededRandomness(1))
-    >>> [(i, drawn.tolist()) for i, drawn in randomizer.by_attribute(3, codes.__getitem__)]
-    [(0, [1, 0, 0]), (1, [1, 2, 3])]
     """
 
     def __init__(self, mechanism: Mechanism, source: BitSource) -> None:

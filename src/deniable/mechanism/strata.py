@@ -18,14 +18,6 @@ class Strata:
     The column that forms the strata is released unchanged, so that neighbouring records lie in one
     stratum, and every level is that of the least protected one. An undivided table is one stratum
     (:meth:`one`).
-
-    >>> from deniable.laws import ProductLaw
-    >>> schema = Schema(Schema.anonymous((2, 3)).attributes, keep=("region",))
-    >>> def mechanism(*levels):
-    ...     return Mechanism.of(ProductLaw.from_levels((2, 3), levels), schema)
-    >>> strata = Strata({"north": mechanism(1.0, 0.5), "south": mechanism(0.3, 2.0)}, "region")
-    >>> round(strata.epsilon, 9), [round(level, 9) for level in strata.attribute_epsilon]
-    (2.3, [1.0, 2.0])
     """
 
     mechanisms: Mapping[str, Mechanism]

@@ -40,14 +40,7 @@ class Strength:
 
 
 def mechanism_strength(mechanism: Mechanism) -> Strength:
-    """Return the entropy account of a mechanism; blocks are independent, so entropies add.
-
-    >>> from deniable.laws import ProductLaw
-    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
-    >>> account = mechanism_strength(mechanism)
-    >>> round(account.strength, 4), [round(beta, 4) for beta in account.attribute_strength]
-    (0.7216, [0.8399, 0.6624])
-    """
+    """Return the entropy account of a mechanism; blocks are independent, so entropies add."""
     k = len(mechanism.schema.attributes)
     strengths: list[float | None] = [None] * k
     attenuations: list[float | None] = [None] * k

@@ -61,10 +61,6 @@ class Axis:
     def collapsed(self, text: str) -> "Axis":
         """Return the axis with merged categories: levels with ``|`` between them, the reference
         first; each a category, several with commas between them, or ``*`` for all others.
-
-        >>> race = Axis("race", ("Black", "White", "Other")).collapsed("White|*")
-        >>> race.levels, race.level_of
-        (('White', 'other'), (1, 0, 1))
         """
         where = f"`collapse` '{self.name}={text}'"
         groups = [
@@ -217,10 +213,6 @@ def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
 
     They parametrize a joint distribution without reference categories, so that a prior on them
     favours none.
-
-    >>> made = interactions(Cells((Axis("a", ("0", "1")), Axis("b", ("0", "1"))), 2), (0, 1), 2)
-    >>> made.names[1:], abs(made.values[0].round(3)).tolist()
-    (('distribution of b', 'distribution of a, b'), [0.707, 0.707, 0.5])
     """
     factors = [(axis, contrasts(cells.sizes[axis])) for axis in axes]
     sets = (chosen for size in range(1, most + 1) for chosen in combinations(factors, size))

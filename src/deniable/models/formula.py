@@ -111,17 +111,7 @@ class Formula:
 
 
 def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
-    """Read a formula; ``.`` means the columns ``others`` less the response.
-
-    Examples:
-        >>> formula = read_formula("income ~ sex + race")
-        >>> formula.response, formula.names
-        ('income', ('sex', 'race'))
-        >>> read_formula("~ sex*race").response is None
-        True
-        >>> read_formula("y ~ . - b", ["a", "b", "y"]).names
-        ('a',)
-    """
+    """Read a formula; ``.`` means the columns ``others`` less the response."""
     if find_spec("formulaic") is None:
         raise InputError("models need the package formulaic: pip install 'deniable[models]'")
     return Formula(printable(text), *parse(text, others))
@@ -394,22 +384,15 @@ def independent(
         chosen = chosen.any(axis=response, keepdims=True) & (
             cells.indices[response].reshape(cells.sizes) == 1
         )
-    found = first_independent(np.hstack([*before, values])[chosen.ravel()])
+    rows = np.hstack([*before, values])[chosen.ravel()]
+    found = independent_of(rows.T @ rows)
     keep[~keep] = np.tile(found[len(before) :], answers)
     return keep
 
 
-def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which columns of a matrix are not combinations of those before them.
-
-    >>> first_independent(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 0.0]])).tolist()
-    [True, False, True]
-    """
-    return independent_of(values.T @ values)
-
-
 def independent_of(gram: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return :func:`first_independent` from the products of the columns, shape (p, p)."""
+    """Return which columns of a matrix are not combinations of those before them, from their
+    products, shape (p, p)."""
     size = np.sqrt(np.diag(gram))
     unit = np.where(size > 0, size, 1)
     left = gram / np.outer(unit, unit)

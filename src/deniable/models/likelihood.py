@@ -291,16 +291,6 @@ def fit_log_linear(
 
     ``design``: X, shape (cells, p), without a constant column. ``precision``: one over the prior
     variance of each parameter, shape (p,); 0 for none.
-
-    Examples:
-        >>> from deniable.mechanism.table_map import TableMap
-        >>> as_it_is = TableMap((2, 2), (), np.ones(()), {})
-        >>> counts = np.array([[40.0, 10.0], [20.0, 30.0]])
-        >>> likelihood = Likelihood((2, 2, 1), (Observed(as_it_is, counts),))
-        >>> design = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1.0]])
-        >>> fit = fit_log_linear(likelihood, design, ("a", "b", "a:b"), np.zeros(3))
-        >>> bool(np.isclose(fit.parameters[2], np.log(40 * 30 / (10 * 20))))
-        True
     """
     cells, p = design.shape
     if cells != prod(likelihood.shape):

@@ -92,11 +92,7 @@ def marked(text: str) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Return a column's name as a formula has to have it.
-
-    >>> shown_name("marital.status"), shown_name("marital-status"), shown_name("a`b")
-    ('marital.status', '`marital-status`', '`a``b`')
-    """
+    """Return a column's name as a formula has to have it."""
     if all(part.isidentifier() for part in name.split(".")):
         return name
     return f"`{name.replace('`', '``')}`"
@@ -159,12 +155,7 @@ class _Token:
 
 
 def parse(text: str, others: Sequence[str] = ()) -> tuple[str | None, Terms]:
-    """Return response and right side of a formula.
-
-    >>> response, right = parse("y ~ a*`b c` + log(log)")
-    >>> response, [right.shown(":".join(term)) for term in right.terms]
-    ('y', ['', 'a', '`b c`', 'log(log)', 'a:`b c`'])
-    """
+    """Return response and right side of a formula."""
     try:
         return _Reader(text, others).formula()
     except (RecursionError, MemoryError):

@@ -18,14 +18,6 @@ def forms_instead(design: Design, n_records: int, again: Again | None) -> list[d
     """Return the readability of each attribute under method forms at the same ε, as plain values
     (:meth:`deniable.mechanism.readability.Readability.to_plain`); empty unless more cells can be
     read than now.
-
-    Examples:
-        >>> import deniable
-        >>> schema = deniable.Schema.anonymous((2, 2, 2, 2, 40))
-        >>> made = deniable.design(schema, epsilon=4)
-        >>> again = lambda method: deniable.design(schema, epsilon=4, method=method)
-        >>> [one["readable"] for one in forms_instead(made, 6000, again)]
-        [2, 2, 2, 2, 40]
     """
     now = expected_accuracy(design.account).to_plain(n_records)["attributes"]
     if again is None or design.mechanism.forms or all(one["readable"] for one in now):

@@ -37,14 +37,7 @@ class Problem:
 
 
 class Problems:
-    """Collects reasons, each once.
-
-    >>> problems = Problems()
-    >>> with problems.at("output"):
-    ...     raise InputError("release exists already")
-    >>> problems.found
-    [Problem(at='output', sentence='release exists already')]
-    """
+    """Collects reasons, each once."""
 
     def __init__(self) -> None:
         self.found: list[Problem] = []

@@ -32,7 +32,7 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     attribute has a row for each list of steps, with its meaning.
     """
     contents = read_contents(record)
-    schema = contents.schema()
+    schema = contents.schema
     kept = set(schema.keep)
     numeric = () if contents.expost is None else contents.expost.numeric
     text = io.StringIO()

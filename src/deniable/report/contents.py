@@ -1,6 +1,7 @@
 """Typed view of a release's record, for pages and codebooks."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
@@ -273,7 +274,7 @@ _MATRICES = frozenset({"matrix", "designed matrix"})
 """The families of laws that are response matrices."""
 
 
-class Contents(msgspec.Struct, frozen=True):
+class Contents(msgspec.Struct, frozen=True, dict=True):
     """Record of a release, as shown on pages."""
 
     software: str
@@ -291,8 +292,9 @@ class Contents(msgspec.Struct, frozen=True):
     readable: dict[str, Any] | None = None
     outlook: Outlook | None = None
 
+    @cached_property
     def schema(self) -> Schema:
-        """Return the schema that the mechanism was made for."""
+        """Schema that the mechanism was made for."""
         return Schema.from_plain(self.mechanism.schema)
 
     def protected(self) -> Iterator[AttributeStatement]:
@@ -302,7 +304,7 @@ class Contents(msgspec.Struct, frozen=True):
 
     def kept(self) -> list[str]:
         """Return the columns released unchanged."""
-        keep = set(self.schema().keep)
+        keep = set(self.schema.keep)
         return [name for name in self.guarantee.unprotected if name in keep]
 
     def agreed(self) -> list[str]:
@@ -311,7 +313,7 @@ class Contents(msgspec.Struct, frozen=True):
 
     def randomized(self) -> list[str]:
         """Return the randomized attributes, with or without a guarantee."""
-        keep = set(self.schema().keep)
+        keep = set(self.schema.keep)
         return [a.name for a in self.mechanism.attributes if a.name not in keep]
 
     def kept_attributes(self) -> list[str]:
@@ -347,7 +349,7 @@ class Contents(msgspec.Struct, frozen=True):
     def answers(self) -> dict[str, str]:
         """Return the texts of the answers, by attribute, where they are not the categories: under
         a response matrix with more of them, or with texts of their own."""
-        attributes = {a.name: a for a in self.schema().attributes}
+        attributes = {a.name: a for a in self.schema.attributes}
         return {
             name: ", ".join(own)
             if (own := attributes[name].answers)

@@ -76,7 +76,7 @@ def number_pictures(contents: Contents) -> list[NumberPicture]:
     """Return the pictures of the randomized numbers; the example is a fifth of a step above a
     point."""
     found: list[NumberPicture] = []
-    for attribute in contents.schema().attributes:
+    for attribute in contents.schema.attributes:
         for column in attribute.columns:
             if (grid := column.number_grid) is None or attribute.name in contents.kept():
                 continue

@@ -21,7 +21,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     Sections: guarantee and observers, attributes, limits, estimation, citation, production.
     """
     contents = read_contents(record)
-    schema = contents.schema()
+    schema = contents.schema
     singles = estimating.singles(contents)
     example = next(iter(singles), None)
 
@@ -78,12 +78,7 @@ def spelled(schema: Schema) -> list[Spelled]:
 
 
 def meaning(attribute: Attribute, category: str) -> str:
-    """Return the meaning of a category: its label, an interval in words, or itself.
-
-    >>> age = Attribute("age", bins=(0, 18, float("inf")), missing="NA")
-    >>> [meaning(age, category) for category in age.categories]
-    ['0 to under 18', '18 and more', 'missing']
-    """
+    """Return the meaning of a category: its label, an interval in words, or itself."""
     if category in attribute.labels:
         return attribute.label(category)
     if category == attribute.missing:

@@ -29,10 +29,6 @@ def headline(tables: Sequence[Mapping[str, Any]]) -> str:
     """Return the number of readable attributes or tables, and the readable part of the others.
 
     A table is readable if at least half of its cells are.
-
-    >>> one = {"attributes": ["sex"], "cells": 2, "readable": 2}
-    >>> headline([one, one | {"attributes": ["ward"], "cells": 60, "readable": 0}])
-    '1 of 2 attributes readable; ward: 0 of 60 categories'
     """
     single = all(len(one["attributes"]) == 1 for one in tables)
     found = [one for one in tables if 2 * one["readable"] >= one["cells"]]
@@ -139,11 +135,7 @@ def _rows(rows: int) -> str:
 
 
 def about(count: int) -> str:
-    """Return a number with two significant digits, rounded up.
-
-    >>> about(7), about(87_223)
-    ('about 7', 'about 88,000')
-    """
+    """Return a number with two significant digits, rounded up."""
     return f"about {significant(count, 2, ROUND_CEILING)}"
 
 

@@ -35,12 +35,6 @@ class NumberGrid:
 
     ``step``: units between neighbouring points, ``per_one``: units of a difference of 1; a number x
     is (x − low)·per_one units above the lowest point.
-
-    >>> grid = NumberGrid(0, 200_000, 5)
-    >>> grid.texts, grid.decimals
-    (('0', '50000', '100000', '150000', '200000'), 8)
-    >>> grid.offset(60_000) / grid.step
-    1.2
     """
 
     low: float

@@ -215,13 +215,7 @@ class Account:
 
 
 def account(design: Design) -> Account:
-    """Return the account of a design.
-
-    >>> from deniable import Schema, design
-    >>> made = account(design(Schema.anonymous((2, 3, 4)), epsilon=3))
-    >>> round(made.saving.marginals, 1) > 1, len(made.pairs)
-    (True, 3)
-    """
+    """Return the account of a design."""
     mechanism = design.mechanism
     return Account(
         design,

@@ -163,14 +163,7 @@ class EvenTables:
 
 
 def expected_accuracy(account: Account) -> ExpectedAccuracy:
-    """Return the expected accuracy of estimates from a release by a design.
-
-    >>> from deniable import Schema, design
-    >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
-    >>> one = expected_accuracy(made.account).shares[0].readability(1000)
-    >>> one.readable, round(one.half_width, 3), one.readable_from
-    (2, 0.059, 369)
-    """
+    """Return the expected accuracy of estimates from a release by a design."""
     mechanism = account.design.mechanism
     names, tables = mechanism.schema.names, EvenTables(account)
     protected = [names[i] for i in mechanism.schema.protected]
@@ -193,12 +186,6 @@ def mean_variance(mechanism: Mechanism, name: str, target: Target = "table") -> 
     With ℓ the inverse of the channel applied to the points less the middle of the range, it is
     E ℓ(y)², for the table less the known E (x − middle)² = range²/12 (docs/proofs/numbers.md,
     section 3).
-
-    >>> from deniable import Attribute, Schema, design
-    >>> schema = Schema((Attribute("x", range=(-1, 1), grid=2),))
-    >>> mechanism = design(schema, epsilon=1, method="kronecker").mechanism
-    >>> round(mean_variance(mechanism, "x"), 2)
-    4.35
     """
     attribute = mechanism.schema.variable(name).attribute
     grid = attribute.number_grid

@@ -34,13 +34,7 @@ class Observer:
 
 
 def observers(design: Design) -> tuple[Observer, ...]:
-    """Return the levels of the four observers of a release by a design.
-
-    >>> from deniable import Schema, design
-    >>> made = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")
-    >>> [(one.key, one.least, one.largest) for one in observers(made)][:2]
-    [('anyone', 3.0, 3.0), ('one_column', 1.0, 2.0)]
-    """
+    """Return the levels of the four observers of a release by a design."""
     mechanism = design.mechanism
     protected = mechanism.schema.protected
     alone = [mechanism.attribute_epsilon[i] for i in protected]

@@ -38,11 +38,6 @@ _SPACES = " \N{NO-BREAK SPACE}\N{THIN SPACE}\N{NARROW NO-BREAK SPACE}"
 def plain(typed: str, separators: str, *, whole: bool = False) -> str:
     """Return a number of a language with a decimal point and without thousands separators; other
     text is returned unchanged, and ambiguous numbers are refused later.
-
-    >>> plain("10.000", ",.", whole=True), plain("12 000", ".,"), plain("1.234,5", ",.")
-    ('10000', '12000', '1234.5')
-    >>> plain("3,125", ",."), plain("10.000", ",.")
-    ('3.125', '10,000')
     """
     point, group = map(re.escape, separators)
     text = typed.strip()

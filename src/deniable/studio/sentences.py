@@ -21,11 +21,6 @@ def translated(sentence: str, language: str) -> str | None:
 
     Braces in ``[sentences]`` of a language match any text, which is translated in turn where
     possible; numbers in it get the decimal separator of the language.
-
-    >>> translated("ε: this is not a number; one is written as 3.5 or 3,5", "de")
-    'ε: Das ist keine Zahl; man schreibt zum Beispiel 3,5'
-    >>> translated("something else", "de"), translated("something else", "en")
-    (None, 'something else')
     """
     if language == "en":
         return sentence

@@ -33,11 +33,6 @@ class Choices:
     """Several distributions over the same outcomes, to draw from.
 
     ``weights``: not negative, one distribution per row, shape (distributions, outcomes).
-
-    >>> from deniable.randomness import SeededRandomness
-    >>> choices = Choices(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> choices.draw(np.array([0, 1, 1, 0]), SeededRandomness(1)).tolist()
-    [0, 1, 1, 0]
     """
 
     def __init__(self, weights: NDArray[np.float64]) -> None:

@@ -25,13 +25,7 @@ _SHEET_ROWS, _SHEET_COLUMNS, _CELL_CHARACTERS = 1 << 20, 1 << 14, 32767
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The rows of a result as an Arrow table. Text is dictionary-encoded; missing values are null.
-
-    >>> columns = Columns.of({"sex": ["f", "m"], "estimate": [0.5, 0.5]})
-    >>> columns.write(Path("shares.csv"), "Shares")
-    >>> Path("shares.csv").read_text().splitlines()[:2]
-    ['"sex","estimate"', '"f",0.5']
-    """
+    """Rows of a result as an Arrow table; text is dictionary-encoded, missing values are null."""
 
     table: pa.Table
 

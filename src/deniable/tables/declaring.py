@@ -35,15 +35,6 @@ class Seen:
 def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
     """Return the declaration of a column by its codebook labels; None if it has none, or only some
     numbers among many have one.
-
-    >>> seen = Seen(["1", "3"], (), empty=False, number=True)
-    >>> print("\\n".join(declared_lines("sex", Entry({"1": "male", "2": "female"}), seen)))
-    # rows hold values without a label, which were read off the data: "3"
-    [[attribute]]
-    name = "sex"
-    categories = ["1", "2", "3"]
-    labels = { "1" = "male", "2" = "female" }
-    drafted = true
     """
     unnamed = seen.unnamed(entry)
     if not entry.labels or unnamed is None or (seen.number and len(unnamed) > _MOST_UNNAMED):
@@ -88,11 +79,7 @@ def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
 
 
 def with_texts(name: str, lines: Sequence[str], entry: Entry) -> list[str]:
-    """Return a declaration with the question text added.
-
-    >>> with_texts("sex", ["[[attribute]]", 'name = "sex"'], Entry(question="Your sex?"))
-    ['[[attribute]]', 'name = "sex"', 'question = "Your sex?"']
-    """
+    """Return a declaration with the question text added."""
     named = f"name = {quoted(name)}"
     if not entry.question or entry.question == name:
         return list(lines)

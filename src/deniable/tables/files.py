@@ -26,13 +26,6 @@ def files_of(source: Any) -> list[Path] | None:
 
     A folder's tables are sorted by name; names that begin with a dot or an underscore are skipped:
     engines put such marks next to their parts.
-
-    >>> Path("b.csv").touch(), Path("a.csv").touch()
-    (None, None)
-    >>> [str(path) for path in files_of("*.csv")]
-    ['a.csv', 'b.csv']
-    >>> files_of("a.csv") is None
-    True
     """
     if isinstance(source, list | tuple):
         if not all(isinstance(one, str | os.PathLike) for one in source):
@@ -116,12 +109,7 @@ class Unit:
 
 
 def units_of(files: Sequence[Path]) -> list[Unit]:
-    """Return the units of some files, in order; an unreadable file is one unit.
-
-    >>> Path("one.csv").touch()
-    >>> units_of([Path("one.csv")])
-    [Unit(file=0, first_group=0, end_group=0, rows_before=0)]
-    """
+    """Return the units of some files, in order; an unreadable file is one unit."""
     return [unit for number, path in enumerate(files) for unit in _cut(number, path)]
 
 

@@ -39,13 +39,7 @@ def is_person_column(name: str) -> bool:
 
 
 class Repeats:
-    """Whether a value of a column repeats, among its first million distinct values.
-
-    >>> repeats = Repeats()
-    >>> repeats.add(pa.array([1, 2])); repeats.add(pa.array([3, 1]))
-    >>> repeats.found
-    True
-    """
+    """Whether a value of a column repeats, among its first million distinct values."""
 
     def __init__(self) -> None:
         self.found = False

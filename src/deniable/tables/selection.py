@@ -41,13 +41,7 @@ Where = Mapping[str, Any] | Sequence[str | Condition] | str | None
 
 
 def conditions_of(where: Where, columns: Collection[str]) -> tuple[Condition, ...]:
-    """Return the conditions on rows.
-
-    >>> [str(one) for one in conditions_of(["age >= 18", "town=A|B"], ("age", "town"))]
-    ['age >= 18', 'town = A or B']
-    >>> conditions_of({"age": 3, "smokes": True}, ())[1].values
-    ('true',)
-    """
+    """Return the conditions on rows."""
     if isinstance(where, Mapping):
         return tuple(Condition(str(name), "=", _texts(value)) for name, value in where.items())
     given = [where] if isinstance(where, str | Condition) else where or ()

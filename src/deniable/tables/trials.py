@@ -23,11 +23,6 @@ def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
 
     ``codes``: one array per attribute, shape (n,); of an attribute with a grid j + 1/2 is the
     number of :func:`middles` between the points j and j + 1.
-
-    >>> from deniable.schema import Schema
-    >>> age = Attribute("age", bins=(0, 30, 60), missing="NA")
-    >>> trial_table(Schema((age,)), [np.array([0, 1, 2])]).to_pydict()
-    {'age': ['0', '30', None]}
     """
     columns: dict[str, Any] = {}
     for attribute, values in zip(schema.attributes, codes, strict=True):

@@ -1,9 +1,8 @@
 """Verdicts of the studies in the documentation: ``python -m deniable_studies.table``.
 
-Writes every claim with its verdict into ``verdicts.csv`` next to a page, and between the page's two
-markers the counts per study and the claims that were not reproduced. Runs are read from the
-``verdicts.json`` of folders that ``deniable reproduce`` wrote; studies without one keep their rows
-of ``verdicts.csv``.
+Writes every claim with its verdict into ``verdicts.csv`` next to a page, and the counts per study
+between the page's two markers. Runs are read from the ``verdicts.json`` of folders that ``deniable
+reproduce`` wrote; studies without one keep their rows of ``verdicts.csv``.
 """
 
 import argparse
@@ -84,32 +83,19 @@ def csv_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
 
 
 def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
-    """Return a table of counts per study, and one of the claims that were not reproduced."""
+    """Return the table of verdicts per study, as Markdown."""
     quick = [text.name for text in texts if runs[text.name]["quick"]]
     seeds = sorted({runs[text.name]["seed"] for text in texts})
     head = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
     if quick:
         head += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
-    lines = [head, "", *_head("study", "subject", *(v.short for v in Verdict))]
-    failed = []
+    titles = ("study", "subject", *(verdict.short for verdict in Verdict))
+    rows = [titles, ("---",) * len(titles)]
     for text in texts:
-        verdicts = verdicts_of(text, runs[text.name])
-        counts = [str(list(verdicts.values()).count(verdict)) for verdict in Verdict]
-        lines.append(_row(f"`{text.name}`", text.title, *counts))
-        failed += [
-            _row(f"`{text.name}`", statement, verdict)
-            for statement, verdict in verdicts.items()
-            if verdict != Verdict.REPRODUCED
-        ]
-    return "\n".join([*lines, "", *_head("study", "claim", "verdict"), *failed])
-
-
-def _head(*cells: str) -> list[str]:
-    return [_row(*cells), _row(*["---"] * len(cells))]
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        verdicts = list(verdicts_of(text, runs[text.name]).values())
+        counts = (str(verdicts.count(verdict)) for verdict in Verdict)
+        rows.append((f"`{text.name}`", text.title, *counts))
+    return "\n".join([head, "", *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def replaced(page: str, table: str) -> str:

@@ -62,6 +62,7 @@ def test_equation_3_as_printed_does_not_end_in_a_distribution(
     assert iterative_estimate(matrix, seen, tolerance=1e-12).sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_simulation() -> None:
     prior = distributions.gamma_case().shares
     front = warner_front(prior, distributions.DELTA)

@@ -30,17 +30,13 @@ SHOWN_AS_COMMANDS = {
 @cache
 def messages(path: Path) -> list[str]:
     """The texts in a file's code that are not documentation."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    documentation = {
-        id(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
-    return [
-        str(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and id(node) not in documentation
-    ]
+    found, documentation = [], set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):  # a parent before its child
+        if isinstance(node, ast.Expr):
+            documentation.add(id(node.value))
+        elif isinstance(node, ast.Constant) and id(node) not in documentation:
+            found.append(str(node.value))
+    return found
 
 
 def sources() -> Iterator[Path]:

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 
 import laws.strategies as strategies
-from deniable.collect.gates import gate_values
+from deniable.collect.gates import gate_values, gates_of
 from deniable.collect.scripts import CHECKING, DRAWING, joined
+from deniable.errors import InputError
 from deniable.laws import GatedSum, Law, VoteBlend
 from deniable.laws.votes.backward import Backward
-from deniable.laws.votes.vote_law import LARGEST_HEIGHT
+from deniable.laws.votes.vote_law import LARGEST_NORMAL
 from deniable.mechanism import privacy
 from deniable.report import wording
 from unit.collect import vectors
@@ -246,9 +247,11 @@ def test_a_table_with_a_hole_is_refused() -> None:
         assert "no density" in ask(record)["refused"]
 
 
-def test_tables_up_to_the_largest_height_are_read() -> None:
+def test_tables_up_to_the_largest_height_of_a_browser_are_read() -> None:
     ones = np.ones(2)
-    law = GatedSum((2, 3), np.array([1, 1]), np.zeros(2), "vote", 1.0, 1.0, LARGEST_HEIGHT, ones)
+    law = GatedSum((2, 3), np.array([1, 1]), np.zeros(2), "vote", 1.0, 1.0, LARGEST_NORMAL, ones)
+    with pytest.raises(InputError, match="a browser cannot draw from a law with ε above 640"):
+        gates_of(law.at_height(641.0))
     record = vectors.record_of(law)
     assert "refused" not in ask(record, statements(law))
     record["gates"][0][0] = text(gate_values(record["gates"][0][0]) * 1.001)

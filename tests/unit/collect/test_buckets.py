@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from deniable.collect import buckets as module
 from deniable.collect.buckets import Buckets, bucket_size, records_in
+from marked import slow_after
 
 
 @contextmanager
@@ -32,7 +33,7 @@ def opened(connection: sa.Connection, record_size: int) -> Buckets:
     return Buckets(partial(connection.exec_driver_sql), record_size)
 
 
-@pytest.mark.parametrize("record_size", [1, 3, 700])
+@pytest.mark.parametrize("record_size", slow_after(2, [1, 3, 700]))
 def test_they_hold_what_a_dictionary_holds_in_no_order(
     record_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,6 +232,7 @@ def test_no_file_holds_the_order_of_arrival(tmp_path: Path) -> None:
     assert [path.name for path in growing.path.glob("store*")] == ["store.sqlite"]
 
 
+@pytest.mark.slow
 def test_a_killed_store_holds_the_order_of_no_group_but_the_last(tmp_path: Path) -> None:
     """The journal of the transaction in progress is all that a kill leaves, and the next who opens
     the store removes it."""

@@ -12,6 +12,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
 from deniable.solvers.matrices.schemes import subset_selection
+from marked import slow_after
 
 
 def variance(matrix: np.ndarray) -> float:
@@ -22,7 +23,7 @@ def variance(matrix: np.ndarray) -> float:
     return expected_variance(Mechanism.of(law)).shares or math.inf
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(2, 0.5), (3, 1.0), (6, 0.3), (6, 4.0)])
+@pytest.mark.parametrize(("n", "epsilon"), slow_after(2, [(2, 0.5), (3, 1.0), (6, 0.3), (6, 4.0)]))
 def test_the_least_variance_is_that_of_subset_selection_and_no_other_has_less(
     n: int, epsilon: float
 ) -> None:

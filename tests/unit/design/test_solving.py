@@ -31,6 +31,7 @@ def test_caps_mean_the_same_as_text_and_in_nats() -> None:
         caps_of_text("1.5,?", [1.0, 0.5])
 
 
+@pytest.mark.slow
 def test_the_default_law_at_a_total_is_a_table_of_scores() -> None:
     made = design(Schema.anonymous([2, 3, 4, 5, 6, 7] * 2), epsilon=2.0)
     (block,) = made.mechanism.blocks

@@ -96,6 +96,7 @@ def test_many_small_tables_are_worth_processes_too(people, tmp_path, monkeypatch
     assert counts == [2, 3]
 
 
+@pytest.mark.slow
 def test_an_error_of_a_process_is_the_sentence_of_the_command(people, tmp_path, worth_a_process):
     people[3].write_text(people[3].read_text() + "99,x,perhaps\n")
     with pytest.raises(InputError, match=r"people-3\.csv, data row 4, column 'b'"):
@@ -182,6 +183,7 @@ def test_if_one_process_cannot_be_started_the_others_end(
     assert children[0].returncode is not None
 
 
+@pytest.mark.slow
 def test_a_process_ends_when_nobody_hears_it(people, tmp_path):
     job = prepare(people, DESIGN, tmp_path / "release", OPTIONS)
     words = [sys.executable, "-m", "deniable.engines.processes", str(job.folder), "draw"]

@@ -279,6 +279,7 @@ def test_a_row_that_does_not_answer_what_its_form_asks_gives_a_table_away():
         column[1] = FORMS.schema.n_categories[place] - column[1]
 
 
+@pytest.mark.slow
 def test_under_forms_the_p_value_is_never_too_small():
     # Fourteen rows of one truth: all outcomes, by how many rows have each form and answer.
     asks = [((0,), np.array([0.55, 0.45])), ((0,), np.array([0.7, 0.3]))]

@@ -13,6 +13,7 @@ from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target, predict_covariance
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 from unit.dense import dense_channel, dense_inverse, random_table
 from unit.mechanism.pairs import S, T, every_pair, product, released, truth
 
@@ -48,7 +49,7 @@ def test_the_population_estimate_is_unbiased_over_every_possible_table(n_records
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", slow_after(1, [False, True]))
 def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bool) -> None:
     mechanism = Mechanism.of(random_table((2, 2), 4))
     matrix = dense_channel(mechanism, ("a1", "a2"))

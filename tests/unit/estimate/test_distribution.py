@@ -79,8 +79,9 @@ def test_a_smooth_distribution_is_recovered_from_its_expected_counts(points: int
 
 @pytest.mark.parametrize("by", ["", pytest.param("sex", marks=pytest.mark.slow)])
 def test_the_error_is_the_change_of_the_fixed_point_with_the_counts(by: str) -> None:
+    """Of even shares, whose released shares are the expected ones of the fixed point."""
     mechanism, at = mechanism_of(5), [2.0, 3.3, 7.0]
-    true = np.stack([hats(5, XS).T @ smooth(XS)] * 2, axis=1) * [0.4, 0.6]
+    true = np.stack([hats(5, XS).mean(axis=0)] * 2, axis=1) * [0.4, 0.6]
     counts = released(mechanism, true)
     answers = found(mechanism, counts, by=by, at=at, target="population")
     shape = counts.shape if by else counts.shape[:1]
@@ -106,6 +107,20 @@ def test_the_error_is_the_change_of_the_fixed_point_with_the_counts(by: str) -> 
         for one, other in zip(wide.shares, narrow.shares, strict=True):
             assert one.estimate == other.estimate
             assert 0 < other.standard_error < 1.01 * one.standard_error
+
+
+def test_the_error_does_not_vanish_where_chance_puts_shares_at_zero() -> None:
+    mechanism, at = mechanism_of(9), [6.0, 7.0]
+    low = np.exp(-((XS - 2) ** 2) / 1.5)
+    true = np.multiply.outer(hats(9, XS).T @ low / low.sum(), [0.4, 0.6])
+    expected = released(mechanism, true)
+    fewer = expected.copy()
+    fewer[6:] *= 0.85  # two standard errors of each count
+    fewer[1] += (expected - fewer).sum(axis=0)
+    (usual,), (one,) = (found(mechanism, c, at=at, target="population") for c in (expected, fewer))
+    for share, expected_share in zip(one.shares, usual.shares, strict=True):
+        assert share.estimate > 0.999
+        assert share.standard_error > expected_share.standard_error
 
 
 def test_the_limits_hold_for_every_distribution() -> None:

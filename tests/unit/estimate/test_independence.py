@@ -15,6 +15,7 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 from unit.dense import MECHANISMS, NAMES, anonymous, random_matrix
 from unit.mechanism import merged
 
@@ -119,7 +120,7 @@ PAIRS = [("p", "q"), ("q", "p"), ("p", "a"), ("b", "q"), ("p+q", "a")]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=",".join)
-@pytest.mark.parametrize("name", merged.MECHANISMS)
+@pytest.mark.parametrize("name", slow_after(5, merged.MECHANISMS))
 def test_parts_of_a_merged_attribute_are_tested_by_themselves(
     name: str, pair: tuple[str, str]
 ) -> None:

@@ -12,6 +12,7 @@ from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import Target, cell_variance_range, expected_error
+from marked import slow_after
 from unit.dense import (
     MECHANISMS,
     NAMES,
@@ -109,7 +110,7 @@ def test_linear_functions_and_ratios_are_those_of_the_dense_covariance(
 
 @every_mechanism
 @both_targets
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", slow_after(1, [False, True]))
 def test_shares_of_subgroups_have_the_delta_method_error_of_the_dense_covariance(
     mechanism: Mechanism, target: Target, weighted: bool
 ) -> None:

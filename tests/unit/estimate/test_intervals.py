@@ -17,6 +17,7 @@ from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import Target, cell_variance_range
+from marked import slow_after
 from unit.dense import MECHANISMS, NAMES, anonymous, dense_channel, dense_inverse
 from unit.mechanism import merged
 
@@ -109,7 +110,7 @@ def test_the_variance_at_a_share_is_that_of_the_dense_channel(
     assert compared > total / 2
 
 
-@pytest.mark.parametrize("name", merged.MECHANISMS)
+@pytest.mark.parametrize("name", slow_after(4, merged.MECHANISMS))
 @both_targets
 def test_all_parts_of_a_merged_attribute_have_the_variance_of_the_dense_channel(
     name: str, target: Target

@@ -152,6 +152,60 @@ def test_shares_and_means_of_clean_data_have_the_textbook_errors() -> None:
     np.testing.assert_allclose(within.standard_error[:, 0], error, rtol=1e-6)
 
 
+def test_comparisons_and_correlations_of_clean_data_have_the_textbook_errors() -> None:
+    release = deniable.open(PEOPLE, CLEAN, randomized=True)
+    how: dict[str, Any] = HOW | {"target": "population"}
+    w = PEOPLE["weight"].to_numpy()
+    smokes = (PEOPLE["smokes"] == "yes").to_numpy(float)
+    score = PEOPLE["age"].map({"[0,30)": 15, "[30,60)": 45, "[60,90]": 75}).to_numpy(float)
+    everyone = np.ones(len(PEOPLE))
+
+    def moved(y: Any, group: Any) -> tuple[float, Any]:
+        share = (w * group) @ y / (w @ group)
+        return share, w * group * (y - share) / (w @ group)
+
+    # Clusters have rows of both groups: of a kept column, and of an attribute.
+    for column, first, second in (("part", "in", "out"), ("sex", "f", "m"), ("part", "in", None)):
+        groups = [(PEOPLE[column] == value).to_numpy(float) for value in (first, second)]
+        groups = groups if second else [groups[0], everyone]
+        values = ",".join([first, second] if second else [first])
+        for y, options in ((smokes, {"of": "smokes"}), (score, {"of": "age", "mean": True})):
+            (one, a), (other, b) = (moved(y, group) for group in groups)
+            found = release.compare(column=column, values=values, **how, **options)[-1]
+            assert found.difference == pytest.approx(one - other, rel=1e-6)
+            assert found.standard_error == pytest.approx(variance(a - b)[0, 0] ** 0.5, rel=1e-6)
+            ratio_error = variance(a / one - b / other)[0, 0] ** 0.5
+            assert found.ratio_error == pytest.approx(ratio_error, rel=1e-6)
+            assert found.n_records == len(PEOPLE)
+    male = (PEOPLE["sex"] == "m").to_numpy(float)
+    x, y = ((v - w @ v / w.sum()) for v in (score, male))
+    x, y = (v / (w @ v**2 / w.sum()) ** 0.5 for v in (x, y))
+    rho = w @ (x * y) / w.sum()
+    error = variance(w * (x * y - rho / 2 * (x**2 + y**2)) / w.sum())[0, 0] ** 0.5
+    (pair,) = release.correlation("age,sex", **how)
+    assert pair.standard_error == pytest.approx(error, rel=0.01)  # its variances are corrected
+    assert pair.estimate == pytest.approx(rho, abs=error**2)
+
+
+def test_distributions_in_a_survey_have_the_errors_of_clusters() -> None:
+    """A cluster of m equal rows is one row; of rows alone it is the error without a survey."""
+    x = deniable.Attribute("x", range=(0, 8), grid=5)
+    plan = deniable.design(
+        deniable.Schema((x,), keep=("row", "pair")), epsilon=2, method="balanced"
+    )
+    rows = np.repeat([0, 2, 4, 6, 8], [130, 170, 250, 150, 100])
+    table = {"x": np.repeat(rows, 2), "row": np.arange(1600), "pair": np.repeat(np.arange(800), 2)}
+    release = deniable.open(pa.table(table), plan, randomized=True)
+    how: dict[str, Any] = {"at": [1, 3, 5.5], "target": "population"}
+    plain, single, pairs = (
+        np.array([share.standard_error for share in found.shares])
+        for which in ({}, {"cluster": "row"}, {"cluster": "pair"})
+        for found in release.distribution("x", **how, **which)
+    )
+    np.testing.assert_allclose(single, plain * (1600 / 1599) ** 0.5, rtol=1e-4)
+    np.testing.assert_allclose(pairs, plain * (2 * 800 / 799) ** 0.5, rtol=1e-4)
+
+
 def test_weights_strata_and_clusters_of_randomized_rows(monkeypatch: Any) -> None:
     # The contribution of a row is the inverse of its matrix at the released value.
     release = deniable.open(PEOPLE, NOISY, anyway=True, randomized=True)

@@ -20,6 +20,7 @@ from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 from unit.dense import anonymous, dense_channel, random_matrix, random_table
 from unit.estimate import releases
 from unit.mechanism import merged
@@ -272,7 +273,7 @@ def many(kept: bool, method: str, **how: Any) -> tuple[Any, Any]:
     return deniable.randomize(pa.table(rows), plan), plan
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", slow_after(1, [True, False]))
 @pytest.mark.parametrize(
     ("method", "how"), [("kronecker", {"epsilon": 18.0}), ("forms", {"epsilon": 6.0, "pairs": 0.5})]
 )

@@ -91,6 +91,7 @@ def test_a_schema_lends_its_declaration(average: Path) -> None:
         pick(average, privacy=0.3, schema=schema)
 
 
+@pytest.mark.slow
 def test_a_flat_prior_is_of_several_columns_of_a_schema(tmp_path: Path) -> None:
     """As many combinations as of two ordinary columns: 10 x 12 categories."""
     shares = np.random.default_rng(3).dirichlet(np.full(120, 2.0)) + 1e-4

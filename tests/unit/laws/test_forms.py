@@ -24,6 +24,7 @@ from deniable.mechanism import privacy
 from deniable.randomness import SeededRandomness
 from laws import brute_force as oracle
 from laws import strategies
+from marked import slow_after
 
 
 def treating_alike(asked: int, drawn: tuple[int, ...], seed: int) -> np.ndarray:
@@ -189,7 +190,7 @@ def test_levels_are_those_of_the_least_favourable_form(law: PublishedForms) -> N
     check_levels(law)
 
 
-@pytest.mark.parametrize("law", [drawing_forms(), broad_forms(), counting_forms()])
+@pytest.mark.parametrize("law", slow_after(2, [drawing_forms(), broad_forms(), counting_forms()]))
 def test_levels_are_those_of_the_least_favourable_draw(law: PublishedForms) -> None:
     check_levels(law)
 

@@ -66,6 +66,7 @@ def test_one_attribute_under_the_joint_law_is_k_ary_response() -> None:
     assert joint.keep_probabilities() == pytest.approx(single.keep_probabilities(), rel=1e-15)
 
 
+@pytest.mark.slow
 def test_a_thousand_attributes_are_designed_stored_and_drawn() -> None:
     sizes = (5, 2, 9, 3) * 250
     law = joint_of_epsilon(sizes, 8.0)

@@ -19,6 +19,7 @@ from deniable.mechanism.prediction import (
     predict_covariance,
 )
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 from unit.dense import dense_channel
 from unit.mechanism.merged import (
     MECHANISMS,
@@ -74,7 +75,7 @@ def test_the_estimate_is_the_estimate_of_the_whole_table_added_up(name: str) -> 
 
 @every_mechanism
 @both_targets
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", slow_after(1, [True, False]))
 def test_errors_and_covariances_are_those_of_the_whole_table_added_up(
     name: str, target: Target, weighted: bool
 ) -> None:
@@ -142,7 +143,8 @@ def test_no_record_adds_more_or_less_variance_than_the_range_says(name: str) -> 
 @every_mechanism
 @both_targets
 @pytest.mark.parametrize(
-    ("of", "by"), [(("p",), ("q",)), (("q",), ("p", "a")), (("a",), ("q",)), (("b", "p"), ("q",))]
+    ("of", "by"),
+    slow_after(2, [(("p",), ("q",)), (("q",), ("p", "a")), (("a",), ("q",)), (("b", "p"), ("q",))]),
 )
 def test_shares_within_a_part_have_the_delta_method_errors(
     name: str, target: Target, of: tuple[str, ...], by: tuple[str, ...]

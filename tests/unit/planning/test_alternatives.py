@@ -1,5 +1,7 @@
 """What forms would make readable is what a design by forms says of itself."""
 
+import pytest
+
 import deniable
 from deniable.errors import InputError
 from deniable.planning.alternatives import forms_instead
@@ -14,6 +16,7 @@ def again(method: str) -> Design:
     return deniable.design(SCHEMA, epsilon=5.3, method=method)
 
 
+@pytest.mark.slow
 def test_the_figures_of_forms_are_those_that_their_design_prints() -> None:
     # Failed before: `share` advised forms with an error that the same call with forms did not give.
     told = forms_instead(again("balanced"), 6000, again)

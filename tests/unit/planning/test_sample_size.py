@@ -18,14 +18,17 @@ from marked import slow_after
 
 @pytest.mark.parametrize(
     ("categories", "rows", "error", "method"),
-    [
-        ((5, 5, 3), 10_000, 0.02, "kronecker"),
-        ((2, 3, 4, 5), 500, 0.05, "optimal"),
-        ((5,), 1000, 0.01, None),
-        ((2, 3), 10**6, 0.001, "kronecker"),
-        ((2, 3), 100, 0.3, "kronecker"),
-        ((18, 2, 430, 13), 120_000, 0.0011, None),  # failed before: no total was found
-    ],
+    slow_after(
+        2,
+        [
+            ((5, 5, 3), 10_000, 0.02, "kronecker"),
+            ((2, 3, 4, 5), 500, 0.05, "optimal"),
+            ((5,), 1000, 0.01, None),
+            ((2, 3), 10**6, 0.001, "kronecker"),
+            ((2, 3), 100, 0.3, "kronecker"),
+            ((18, 2, 430, 13), 120_000, 0.0011, None),  # failed before: no total was found
+        ],
+    ),
 )
 def test_every_attribute_has_the_wished_error_at_the_smallest_total_of_three_digits(
     categories: tuple[int, ...], rows: int, error: float, method: str | None

@@ -22,6 +22,7 @@ ROW = re.compile(
 PRINTED = [tuple(cell.replace(",", "") for cell in row) for row in ROW.findall(PAGE.read_text())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     weekly_after(1, [(row,) for row in PRINTED]),
@@ -52,7 +53,7 @@ def test_the_table_of_the_docs_is_found_and_has_the_figures_that_were_to_be_reac
         assert np.log(reached[study]) == pytest.approx(np.log(ratios), rel=0.03)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 5.0, 10.0])
+@pytest.mark.parametrize("epsilon", slow_after(1, [1.0, 2.0, 5.0, 10.0]))
 def test_carriers_are_worth_half_as_many_people_again_to_twice_as_many(epsilon: float) -> None:
     carriers, copies = (
         plan_trend(people=100_000, snps=10, epsilon=epsilon, coding=coding).worth

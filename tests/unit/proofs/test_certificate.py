@@ -13,6 +13,7 @@ from deniable.proofs import certificate
 from deniable.proofs.complement import rounded
 from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns import closed_form, linear
+from marked import slow_after
 
 
 def exact_keep(counts: list[int], levels: list[float]) -> list[Fraction]:
@@ -176,7 +177,7 @@ def test_bad_weights_are_refused(n: int, weights: list[float], sentence: str) ->
         certificate.weighted_bound([3] * n, [1.0] * n, weights)
 
 
-@pytest.mark.parametrize("k", [5, 12])
+@pytest.mark.parametrize("k", slow_after(1, [5, 12]))
 def test_the_bound_by_sums_is_the_enumerated_one_of_the_same_whole_numbers(
     k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,7 @@ def by_kept_sums(problem: Problem, weights: FloatArray) -> float:
     return float(np.logaddexp(0.0, math.log(float(grid @ problem.keep_excess)) - log_mean))
 
 
+@pytest.mark.slow
 @given(votes(21, 45))
 def test_the_bound_is_below_that_of_kept_sums_by_roundings_at_most(
     vote: tuple[Problem, FloatArray],

@@ -28,6 +28,7 @@ from deniable.proofs.rows import (
     verify,
 )
 from deniable.solvers.matrices import response, schemes
+from marked import slow_after
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
     SKEWED,
@@ -71,7 +72,7 @@ def test_extreme_rows_are_allowed_and_cost_one(limits: Limits) -> None:
         assert cost_of(row, limits) == pytest.approx(1.0, abs=1e-14)
 
 
-@pytest.mark.parametrize("limits", EVERY_KIND)
+@pytest.mark.parametrize("limits", slow_after(3, EVERY_KIND))
 def test_every_allowed_row_splits_into_extreme_rows_at_no_greater_cost(limits: Limits) -> None:
     generator = np.random.default_rng(1)
     rows = extreme_rows(limits)

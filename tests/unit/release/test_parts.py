@@ -77,7 +77,7 @@ def test_a_seeded_part_holds_what_a_single_file_would_draw(tmp_path):
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", slow_after(1, ["csv", "parquet"]))
 def test_rows_of_a_person_are_counted_over_all_parts(tmp_path, kind, shuffle, monkeypatch):
     options = replace(OPTIONS, person="who", person_epsilon=99.0, shuffle=shuffle)
     monkeypatch.setattr("deniable.tables.buckets._HELD_PERSONS", 2)

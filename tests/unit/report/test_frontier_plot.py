@@ -9,6 +9,7 @@ from deniable.frontier.methods import METHODS
 from deniable.proofs.rows import average_limits
 from deniable.report.frontier_plot import Curve, draw, excluded
 from deniable.solvers.matrices import frontier
+from marked import slow_after
 
 BOUNDS = [(0.2, 1e-4), (0.3, 2e-4)]
 POINTS = [(0.2, 2e-4), (0.3, 4e-4)]
@@ -29,29 +30,32 @@ def drawn(**changes: Any) -> tuple[bytes, str]:
 
 @pytest.mark.parametrize(
     ("changes", "said", "unsaid"),
-    [
-        (
-            {},
-            [
-                *("how private", "how wrong", "an attribute", "no mechanism can be here"),
-                *("Warner", "evolutionary search", "least error possible, attained"),
-                "no answer at all",
-            ],
-            ["proven lower bound"],
-        ),
-        (
-            {"curves": CURVES[:1], "exact": False},
-            ["proven lower bound"],
-            ["least error possible, attained"],
-        ),
-        ({"silent": None}, [], ["no answer at all"]),  # over ε nobody is silent
-        (
-            {"curves": [Curve(spec.style, POINTS) for spec in METHODS.values()]},
-            [spec.style.label for spec in METHODS.values()],
-            [],
-        ),
-        ({"curves": CURVES[1:2], "bounds": BOUNDS[:1]}, ["evolutionary search"], []),
-    ],
+    slow_after(
+        2,
+        [
+            (
+                {},
+                [
+                    *("how private", "how wrong", "an attribute", "no mechanism can be here"),
+                    *("Warner", "evolutionary search", "least error possible, attained"),
+                    "no answer at all",
+                ],
+                ["proven lower bound"],
+            ),
+            (
+                {"curves": CURVES[:1], "exact": False},
+                ["proven lower bound"],
+                ["least error possible, attained"],
+            ),
+            ({"silent": None}, [], ["no answer at all"]),  # over ε nobody is silent
+            (
+                {"curves": [Curve(spec.style, POINTS) for spec in METHODS.values()]},
+                [spec.style.label for spec in METHODS.values()],
+                [],
+            ),
+            ({"curves": CURVES[1:2], "bounds": BOUNDS[:1]}, ["evolutionary search"], []),
+        ],
+    ),
 )
 def test_a_png_and_well_formed_svg_say_what_they_show(
     changes: dict[str, Any], said: list[str], unsaid: list[str]

@@ -19,6 +19,7 @@ from deniable.statement.expected_accuracy import (
     mean_variance,
 )
 from deniable.statement.strata import Designs
+from marked import slow_after
 from unit.dense import dense_inverse
 
 SCHEMA = Schema.anonymous((2, 3, 5))
@@ -83,6 +84,7 @@ def test_errors_of_strata_add_up_by_their_rows() -> None:
     assert both.pairs is None
 
 
+@pytest.mark.slow
 def test_what_forms_are_worth_is_what_their_channel_predicts_of_shares_and_pairs() -> None:
     made = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms")
     assert made.mechanism.forms
@@ -99,7 +101,7 @@ def test_what_forms_are_worth_is_what_their_channel_predicts_of_shares_and_pairs
     assert all(one["half_width"] is not None for one in plain["attributes"])
 
 
-@pytest.mark.parametrize(("points", "missing"), [(2, None), (3, "NA"), (5, None)])
+@pytest.mark.parametrize(("points", "missing"), slow_after(1, [(3, "NA"), (2, None), (5, None)]))
 @pytest.mark.parametrize("method", ["kronecker", "forms"])
 def test_the_error_of_a_mean_is_that_of_numbers_spread_evenly(
     points: int, missing: str | None, method: str

@@ -214,7 +214,10 @@ LONG = [("optimal", EXTREME[2]), *(("balanced", attributes) for attributes in EX
     ("method", "attributes"),
     [
         pytest.param(
-            method, attributes, marks=[pytest.mark.weekly] * ((method, attributes) in LONG)
+            method,
+            attributes,
+            marks=[pytest.mark.weekly] * ((method, attributes) in LONG)
+            + [pytest.mark.slow] * (method == "optimal"),
         )
         for method in (spec.name for spec in METHODS.values() if spec.offered)
         for attributes in EXTREME

@@ -27,6 +27,7 @@ from deniable.studio import answers, exports
 from deniable.studio.draft import Draft
 from deniable.studio.page import LANGUAGES, page
 from deniable.studio.request import DraftRequest, request_of
+from marked import slow_after
 from unit.collect import chromium
 from unit.studio.asking import inside, studio
 from unit.studio.drafts import ODD, attribute, draft
@@ -68,7 +69,7 @@ def command(words: Sequence[str], patch: pytest.MonkeyPatch) -> None:
     main()
 
 
-@pytest.mark.parametrize("name", DRAFTS)
+@pytest.mark.parametrize("name", slow_after(3, DRAFTS))
 def test_programs_make_the_same_mechanism(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from deniable.synthesis import tree
 from deniable.synthesis.pairs import PairsModel
 from deniable.synthesis.rows import ReleasedRows
 from deniable.synthesis.tree import TreeModel
+from marked import slow_after
 from unit.models.cases import NAMES, SIZES, as_it_is, laws, people, released, truth
 
 LAWS = laws()
@@ -63,7 +64,7 @@ def narrow(rows: ReleasedRows, names: tuple[str, ...]) -> TreeModel:
 
 
 @pytest.mark.parametrize("fit", [PairsModel.fitted, narrow])
-@pytest.mark.parametrize("law", [*LAWS, "none"])
+@pytest.mark.parametrize("law", slow_after(3, [*LAWS, "none"]))
 def test_rows_are_drawn_from_their_exact_law(
     law: str, fit: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_values_become_what_pyarrow_itself_makes_of_them(values, kind):
     assert array.to_pylist() == values
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_that_a_file_does_not_need(tmp_path):
     (tmp_path / "t.csv").write_text("a,x,k\ny,0.5,1\nz,,2\n,1.5,3\n")
     script = """

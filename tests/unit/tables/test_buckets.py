@@ -9,6 +9,7 @@ import pytest
 
 from deniable.tables import buckets as module
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
+from marked import slow_after
 
 
 def test_every_row_comes_back_in_its_bucket_once(tmp_path: Path) -> None:
@@ -39,7 +40,9 @@ def test_every_row_comes_back_in_its_bucket_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["text", "views", "numbers", "dictionary", "bytes", "views of bytes", "codes", "dates"],
+    slow_after(
+        3, ["text", "views", "numbers", "dictionary", "bytes", "views of bytes", "codes", "dates"]
+    ),
 )
 def test_the_most_rows_of_a_person_are_those_of_all_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -101,6 +101,7 @@ class Release:
     table: Path
     plan: Any
     folder: Path
+    opened: Any
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,8 @@ def release(tmp_path_factory) -> Release:
     levels = [40.0] * len(attributes)
     plan = deniable.design(schema, attribute_epsilon=levels, method="kronecker")
     deniable.share(folder / "table.parquet", plan, folder / "release")
-    return Release(folder / "table.parquet", plan, folder / "release")
+    opened = deniable.open(folder / "release")
+    return Release(folder / "table.parquet", plan, folder / "release", opened)
 
 
 @pytest.mark.parametrize("name", STORED)
@@ -126,15 +128,15 @@ def test_every_type_goes_from_the_file_to_the_estimate_and_back(name, release):
     released = pq.read_table(release.folder / "data.parquet", columns=[name, f"kept {name}"])
     assert as_texts(released[name]) == truth
     assert released[f"kept {name}"].to_pylist() == array.to_pylist()
-    for row in deniable.open(release.folder).shares([name])[0].table():
+    for row in release.opened.shares([name])[0].table():
         assert row["estimate"] == pytest.approx(truth.count(row[name]) / N, abs=1e-9)
     kept, values = f"kept {name}", set(array.to_pylist()) - {None}
     asked = {"of": "string", "by": [kept], "scores": [0, 1, 2, 3]}
     if not values:
         with pytest.raises(InputError, match=f"{N} rows where '{kept}' is empty"):
-            deniable.open(release.folder).mean(**asked)
+            release.opened.mean(**asked)
         return
-    groups = deniable.open(release.folder).mean(**asked)
+    groups = release.opened.mean(**asked)
     assert len(groups) == len(values)
     empty = truth.count("NA")
     assert groups.selection.left_out == (((kept, empty),) if empty else ())

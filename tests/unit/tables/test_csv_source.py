@@ -11,6 +11,7 @@ from deniable.tables import csv_source
 from deniable.tables.csv_source import CsvSource
 
 
+@pytest.mark.slow
 def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     # Such a thread, when Python ends meanwhile, aborts the process; one in ten tables had one.
     lent: list[weakref.ref[object]] = []

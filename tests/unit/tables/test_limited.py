@@ -10,6 +10,7 @@ import xlsxwriter
 from deniable.errors import InputError
 from deniable.schema import Attribute
 from deniable.tables import open_table
+from marked import slow_after
 
 AGE = Attribute("age", bins=(0, 18, 65, 120), missing="NA", missing_codes=("#DIV/0!",))
 SEX = Attribute("sex", ("f", "m"))
@@ -47,6 +48,7 @@ def refusal(path, keep=()):
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_workbook_that_wants_too_much_memory_is_refused(tmp_path):
     far = workbook(tmp_path / "far.xlsx", (1048575, 16383, 1))
     counted = changed(
@@ -74,13 +76,19 @@ def test_error_values_are_refused_unless_declared_missing(tmp_path):
 
 @pytest.mark.parametrize(
     ("parts", "said"),
-    [
-        ([b"," * (1 << 20)] * 48, "a row is longer than 4 MiB"),
-        ([b'"' + b"a" * (1 << 20)] * 49, "a row is longer than 4 MiB"),
-        ([b"age,sex\n", *[b"a" * (1 << 20)] * 48], "a row is longer than 2 MiB"),
-        ([b"age,sex", *[b",%d" % i for i in range(99)], b"\n", *[b"a" * (1 << 20)] * 48], "4 MiB"),
-        ([b",".join(b"%d" % i for i in range(200_000)), b"\n"], "at most 131,072 columns"),
-    ],
+    slow_after(
+        1,
+        [
+            ([b"," * (1 << 20)] * 48, "a row is longer than 4 MiB"),
+            ([b'"' + b"a" * (1 << 20)] * 49, "a row is longer than 4 MiB"),
+            ([b"age,sex\n", *[b"a" * (1 << 20)] * 48], "a row is longer than 2 MiB"),
+            (
+                [b"age,sex", *[b",%d" % i for i in range(99)], b"\n", *[b"a" * (1 << 20)] * 48],
+                "4 MiB",
+            ),
+            ([b",".join(b"%d" % i for i in range(200_000)), b"\n"], "at most 131,072 columns"),
+        ],
+    ),
 )
 def test_a_packed_text_of_few_long_rows_is_refused(tmp_path, parts, said):
     path = tmp_path / "t.csv.gz"

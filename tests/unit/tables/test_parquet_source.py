@@ -66,6 +66,7 @@ def test_a_text_of_an_attribute_beyond_the_bound_is_refused(tmp_path: Path) -> N
         list(reader)
 
 
+@pytest.mark.slow
 def test_plain_long_texts_are_read_few_at_a_time(tmp_path: Path) -> None:
     texts: list[str | None] = [f"{i:06}" + "x" * 50_000 for i in range(2000)]
     path = written(tmp_path / "t.parquet", texts, pa.string(), use_dictionary=False)

@@ -106,6 +106,7 @@ def test_an_open_file_and_a_bytes_buffer_are_read_as_csv(tmp_path):
     assert rows(io.BytesIO(gzip.compress(CSV.encode()))) == expected
 
 
+@pytest.mark.slow
 def test_a_dash_reads_a_real_pipe_on_standard_input():
     script = (
         "from deniable.tables import open_table; from deniable.schema import Attribute\n"

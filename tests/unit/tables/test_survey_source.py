@@ -255,6 +255,7 @@ def test_damaged_files_are_refused_in_one_sentence(tmp_path):
     assert is_encrypted(locked.read_bytes()[:64])
 
 
+@pytest.mark.slow
 def test_a_file_of_which_the_library_dies_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(survey_source, "tried", PROBE)
     path = spss(tmp_path)

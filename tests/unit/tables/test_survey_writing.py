@@ -22,6 +22,7 @@ from deniable.tables.survey_writing import (
     write_copy,
 )
 from deniable.tables.writing import TableWriter
+from marked import slow_after
 
 SCHEMA = Schema(
     (
@@ -302,7 +303,7 @@ def test_other_types_that_are_kept_are_written(tmp_path):
     assert batch.kept["word"].to_pylist() == ["a", "b"]
 
 
-@pytest.mark.parametrize("kind", ["sav", "dta", "parquet"])
+@pytest.mark.parametrize("kind", slow_after(1, ["sav", "dta", "parquet"]))
 def test_a_copy_with_another_cell_column_row_or_label_is_not_one_of_the_rows(tmp_path, kind):
     path, columns, _ = released(tmp_path)
     target = tmp_path / f"data.{kind}"

@@ -59,6 +59,7 @@ def test_an_open_file_gets_csv():
     assert file.getvalue().decode() == LINES
 
 
+@pytest.mark.slow
 def test_a_dash_writes_to_a_real_pipe_and_a_full_one_is_one_sentence(tmp_path):
     script = (
         "import numpy as np; from deniable.tables import *; from deniable.schema import Attribute\n"

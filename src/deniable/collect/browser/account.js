@@ -212,7 +212,7 @@ function extremes(vote, gate, retention) {
   return ends;
 }
 
-/** The largest height of a law in nats (`LARGEST_HEIGHT` of deniable.laws.votes); tables contain its
+/** The largest height of a law in nats (`LARGEST_NORMAL` of deniable.laws.votes); tables contain its
  * exponential from the negative to the positive half. */
 const LARGEST_HEIGHT = 640;
 

@@ -109,7 +109,7 @@ def kept_within_rounding(
         alone = np.log((law.retention * kept + blur / a) * (a - 1)) - np.log(
             law.retention * changed + blur * (1 - 1 / a)
         )
-        record = math.log(ends[0] / ends[1])
+        record = log_quotient(*ends)
     above, below = np.array(law.attribute_levels()), np.array(law.attribute_floors())
     slack_alone = slack + 8 * UNIT * np.abs(alone)
     return bool(
@@ -117,6 +117,14 @@ def kept_within_rounding(
         and np.all(alone <= above + slack_alone)
         and np.all(alone >= below - slack_alone)
     )
+
+
+def log_quotient(top: float, bottom: float) -> float:
+    """Return ln(top/bottom) of positive doubles to 4 u, also where the quotient would overflow."""
+    (first, power), (second, other) = math.frexp(top), math.frexp(bottom)
+    if power - other < 1000:
+        return math.log(top / bottom)
+    return math.log(first / second) + (power - other) * math.log(2.0)
 
 
 def fates_after_response(

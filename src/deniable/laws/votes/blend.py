@@ -19,6 +19,7 @@ from deniable.laws.law import floats_from_plain
 from deniable.laws.patterns import FloatArray
 from deniable.laws.plain import HexDouble, PlainLaw
 from deniable.laws.votes import backward
+from deniable.laws.votes.as_drawn import log_quotient
 from deniable.laws.votes.gated import GatedSum, PlainGate
 from deniable.laws.votes.sampling import STEP_ROUNDINGS, SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import UNIT
@@ -31,7 +32,10 @@ from deniable.laws.votes.vote_law import (
 )
 
 LEAST_ALPHA = 1e-60
-"""α_c lies between this and its inverse, so that α_c E_μ[g_c] of every part is a normal number."""
+"""α_c lies between this and its inverse."""
+
+LARGEST_EXPONENT = 690.0
+"""Limit on |ln α_c| + E_c/2, so that α_c e^{±E_c/2} of every part is a normal number."""
 
 MOST_STATES_OF_PARTS = 1 << 28
 """The most doubles that `sums` holds for all parts together: 2 GB."""
@@ -77,6 +81,8 @@ class VoteBlend(VoteLaw):
             raise InputError(
                 f"the α of a blend of votes lie between {LEAST_ALPHA:g} and its inverse"
             )
+        if float(np.abs(np.log(self.alpha)).max()) + 0.5 * self.height > LARGEST_EXPONENT:
+            raise InputError("the α of a blend of votes are too small or large for its height")
         held = sum(part.states_told_apart for part in self.parts)
         if held > MOST_STATES_OF_PARTS:
             raise InputError("the votes of a blend have too large weights to be held together")
@@ -115,6 +121,10 @@ class VoteBlend(VoteLaw):
     @property
     def drawing_slack(self) -> float:
         return 2.0 * (path_slack(self.n_attributes, self.height) + self.density_slack)
+
+    @property
+    def largest_height(self) -> float:
+        return min(part.largest_height for part in self.parts)
 
     @property
     def opens(self) -> bool:
@@ -232,7 +242,7 @@ class VoteBlend(VoteLaw):
         ends = [backward.extremes(part, subset, self.retention) for part in self.parts]
         kept, changed = self.alpha @ np.array(ends)
         wrong = path_slack(self.n_attributes, self.height) + (len(self.parts) + 2) * UNIT
-        return math.log(kept / changed), 2.02 * wrong
+        return log_quotient(kept, changed), 2.02 * wrong
 
     def sampler(self) -> VoteSampler:
         patterns = SumSampler(self.parts, self.alpha.tolist())

@@ -1,9 +1,10 @@
 """Binary choices with exact probabilities, one for every state of a table.
 
-A probability is a double, a finite binary fraction; random bits are compared with it, most
+A probability is a finite binary fraction of 53 digits; random bits are compared with it, most
 significant first, until they differ (docs/proofs/optimal.md, Theorem 10).
 """
 
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -14,6 +15,10 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.randomness import BitSource
 
 BoolArray = NDArray[np.bool_]
+
+_SHIFT = 1000
+"""Power of two by which a weight is multiplied whose quotient is no normal number: it is below 4,
+as weights are."""
 
 _BITS = 16
 """Random bits of a draw; more are drawn where they do not settle it, once in 65,536 draws."""
@@ -56,8 +61,7 @@ class Choice:
         """Whether the bits that draws are compared with are the first of the probabilities
         that these weights have, and no outcome is impossible."""
         return bool(
-            np.all(np.minimum(yes, no) / (yes + no) > 0)
-            and np.array_equal(self._first, _first_bits(yes, no))
+            np.all(np.minimum(yes, no) > 0) and np.array_equal(self._first, _first_bits(yes, no))
         )
 
     def draw(self, states: IntArray, source: BitSource) -> BoolArray:
@@ -73,7 +77,12 @@ class Choice:
 
 
 def _smaller(yes: float, no: float) -> Fraction:
-    return Fraction(min(yes, no) / (yes + no))
+    """Return the quotient of the smaller weight by both, rounded once: as a double with as small an
+    exponent as needed."""
+    least, both = min(yes, no), yes + no
+    if least / both >= sys.float_info.min:
+        return Fraction(least / both)
+    return Fraction(least * 2.0**_SHIFT / both) * Fraction(1, 2**_SHIFT)
 
 
 def exactly(yes: float, no: float) -> Fraction:
@@ -82,9 +91,17 @@ def exactly(yes: float, no: float) -> Fraction:
 
 
 def probabilities(yes: FloatArray, no: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities of yes and of no, rounded once."""
+    """Return the probabilities of yes and of no, rounded once; below 2^−1022 with fewer digits."""
     smaller = np.minimum(yes, no) / (yes + no)
     return np.where(yes > no, 1.0 - smaller, smaller), np.where(yes > no, smaller, 1.0 - smaller)
+
+
+def scaled(yes: FloatArray, no: FloatArray, top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """Return the probability of yes, rounded once, times top/bottom, both powers of two; it may be
+    below 2^−1022 itself."""
+    both, more = yes + no, yes > no
+    part, whole = np.where(more, 1.0 - no / both, yes), np.where(more, 1.0, both)
+    return np.asarray(part * top / (whole * bottom))
 
 
 def _first_bits(yes: FloatArray, no: FloatArray) -> NDArray[np.uint16]:

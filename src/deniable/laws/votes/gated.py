@@ -27,6 +27,7 @@ from deniable.laws.law import floats_from_plain, integers_from_plain
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.plain import HexDouble, HexInteger, PlainLaw
 from deniable.laws.votes import backward, frequencies
+from deniable.laws.votes.as_drawn import log_quotient
 from deniable.laws.votes.sampling import SumSampler, VoteSampler, path_slack
 from deniable.laws.votes.sums import (
     DROP,
@@ -40,6 +41,7 @@ from deniable.laws.votes.sums import (
 )
 from deniable.laws.votes.vote_law import (
     LARGEST_HEIGHT,
+    LARGEST_NORMAL,
     LEAST_NORMAL,
     PAIR_BY_PAIR,
     Moments,
@@ -48,7 +50,7 @@ from deniable.laws.votes.vote_law import (
 )
 
 LEAST_DITHER = 2.0**-60
-"""Products of e^{±E} with a dither, 1/a and the tilts of `sums` must be normal double-precision
+"""Products of e^{±E/2} with a dither, 1/a and the tilts of `sums` must be normal double-precision
 numbers, so that no relative error bound is lost to underflow."""
 
 LEAST_WIDTH = 2.0**-52
@@ -113,7 +115,7 @@ class GatedSum(VoteLaw):
     ``n_categories``: a_i, shape (k,). ``weights``: n_i >= 0, shape (k,). ``dither``: θ_i in [0, 1),
     shape (k,). ``start``: where g starts to rise, in units of the sum, at least 0 and below the
     largest sum. ``width``: length of the rise, in units of the sum, at least 1, or less where it is
-    a step: 0 or 1 at every whole sum. ``height``: E in nats, above 0 and at most `LARGEST_HEIGHT`.
+    a step: 0 or 1 at every whole sum. ``height``: E in nats, above 0 and at most `largest_height`.
 
     >>> ones, zeros = np.ones(3), np.zeros(3)
     >>> majority = GatedSum((2, 2, 2), ones.astype(int), zeros, "vote", 1, 1, 1.0, ones)
@@ -160,8 +162,9 @@ class GatedSum(VoteLaw):
             raise InputError("a gate narrower than one unit of the sum must be exactly a step")
         if 0 < self.start < LEAST_NORMAL:
             raise InputError("where a gate starts is 0 or a normal number")
-        if not LEAST_NORMAL <= self.height <= LARGEST_HEIGHT:
-            raise InputError(f"the height of a gate lies above 0 and at most at {LARGEST_HEIGHT:g}")
+        if not LEAST_NORMAL <= self.height <= self.largest_height:
+            most = f"{self.largest_height:g}"
+            raise InputError(f"the height of a gate lies above 0 and at most at {most}")
         if np.any((self.dither > 0) & (self.dither < LEAST_DITHER)):
             raise InputError(f"a dither probability is 0 or at least {LEAST_DITHER:.1e}")
         if not self.gate_excess(self.weights.sum() + np.count_nonzero(self.dither)) > 0:
@@ -214,6 +217,10 @@ class GatedSum(VoteLaw):
     def ideal_epsilon(self) -> float:
         """E: 1 <= g <= e^E, averaged or not."""
         return self.height
+
+    @property
+    def largest_height(self) -> float:
+        return LARGEST_HEIGHT if self.gate == "vote" else LARGEST_NORMAL
 
     @property
     def opens(self) -> bool:
@@ -406,7 +413,8 @@ class GatedSum(VoteLaw):
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         all_kept, all_changed = backward.extremes(self, subset, self.retention)
-        return math.log(all_kept / all_changed), 2.02 * path_slack(self.n_attributes, self.height)
+        level = log_quotient(all_kept, all_changed)
+        return level, 2.02 * path_slack(self.n_attributes, self.height)
 
     def kept_beside(self, subset: Sequence[int]) -> NDArray[np.bool_]:
         """Return the attributes outside a subset to leave unchanged, so that the subset decides the

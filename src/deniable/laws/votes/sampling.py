@@ -20,7 +20,7 @@ from deniable.laws.law import ShiftSampler
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes import as_drawn
 from deniable.laws.votes.backward import Backward, Both, Gate, Weights, clamped
-from deniable.laws.votes.choices import BoolArray, Choice, exactly, probabilities
+from deniable.laws.votes.choices import BoolArray, Choice, exactly, probabilities, scaled
 from deniable.laws.votes.sums import UNIT
 from deniable.randomness import BitSource, ExactCategorical, smallest_unsigned
 
@@ -117,26 +117,38 @@ class SumTables:
             reached = following
         return np.array(kept), np.array(changed)
 
-    def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output, by a backward pass.
+    def ends(self, retention: FloatArray) -> tuple[float, float, int]:
+        """Return the largest and the smallest density of an output, and the exponent of a power of
+        two that multiplies both, by a backward pass in which the densities that follow a state are
+        times about its G: these are normal numbers.
 
         From every state the largest is that of the better fate of the next attribute, averaged over
         its dither. These are bounds, and are attained, as one fate is better from every state (f
         falls with every change).
         """
-        most = least = np.ones(self.backward.n_states(self.backward.k))
+        after = _inverse_power(self.backward.last())
+        most = least = 1.0 / after
         for i, (change, dither) in self.choices(backwards=True):
-            a = self.backward.n_categories[i]
-            yes, no = probabilities(*change)
-            (stay, yes), *keeps = self._moves(i, yes * (a / (a - 1)), no * a, dither)
+            a, n, size = self.backward.n_categories[i], self.backward.weights[i], len(change[0])
+            before, stay = _inverse_power(change[0] + change[1]), self.backward.moves(i)[0]
+            gains = [stay, stay + n] if dither is None else [stay, stay + n + 1, stay + n]
+            tops = [clamped(after, gain, size) for gain in gains]
+            yes = scaled(*change, tops[0], before) * (a / (a - 1))
+            if dither is None:
+                keeps = [scaled(*change[::-1], tops[1], before) * a]
+            else:
+                no = probabilities(*change)[1] * a
+                fates = zip((dither, dither[::-1]), tops[1:], strict=True)
+                keeps = [no * scaled(*weights, top, before) for weights, top in fates]
             found = []
             for later, better in ((most, np.maximum), (least, np.minimum)):
-                changed = yes * clamped(later, stay, len(yes))
-                kept = np.sum([p * clamped(later, to, len(yes)) for to, p in keeps], axis=0)
-                fates = as_drawn.fates_after_response(kept, changed, a, float(retention[i]))
-                found.append(better(*fates))
-            most, least = found
-        return float(most[0]), float(least[0])
+                changed = yes * clamped(later, stay, size)
+                ways = zip(keeps, gains[1:], strict=True)
+                kept = np.sum([p * clamped(later, to, size) for p, to in ways], axis=0)
+                both = as_drawn.fates_after_response(kept, changed, a, float(retention[i]))
+                found.append(better(*both))
+            (most, least), after = found, before
+        return float(most[0]), float(least[0]), -int(math.log2(after[0]))
 
     def _moves(
         self, i: int, changed: FloatArray, kept: FloatArray, dither: Both | None
@@ -148,6 +160,11 @@ class SumTables:
             return [(shift, changed), (shift + n, kept)]
         extra, plain = probabilities(*dither)
         return [(shift, changed), (shift + n, kept * plain), (shift + n + 1, kept * extra)]
+
+
+def _inverse_power(values: FloatArray) -> FloatArray:
+    """Return the inverse of the power of two next above every value."""
+    return np.asarray(np.ldexp(1.0, -np.frexp(values)[1]))
 
 
 def _add_clamped(target: FloatArray, mass: FloatArray, shift: int) -> None:
@@ -328,11 +345,13 @@ class SumSampler:
         return kept, changed
 
     def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output: of the mixture, whose parts all
-        are largest where all attributes are unchanged."""
-        ends = np.array([part.ends(retention) for part in self.parts])
-        most, least = np.array(self._chances(), dtype=np.float64) @ ends
-        return float(most), float(least)
+        """Return the largest and the smallest density of an output, up to a factor: of the mixture,
+        whose parts all are largest where all attributes are unchanged."""
+        most, least, powers = zip(*(part.ends(retention) for part in self.parts), strict=True)
+        chances, power = np.frexp(np.array(self._chances(), dtype=np.float64))
+        power = power - np.array(powers)
+        shares = np.ldexp(chances, power - power.max())
+        return float(shares @ most), float(shares @ least)
 
 
 class VoteSampler(ShiftSampler):

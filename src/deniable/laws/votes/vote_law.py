@@ -6,6 +6,8 @@ number with its error bound; the levels of the law as drawn are computed here, w
 the safe way (docs/proofs/optimal.md, Theorem 10; docs/proofs/clipped.md, section 7).
 """
 
+import math
+import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import Field, dataclass, fields, replace
@@ -20,11 +22,14 @@ from deniable.laws.rounding import next_above
 from deniable.laws.votes.sampling import path_slack
 from deniable.laws.votes.sums import UNIT
 
-LARGEST_HEIGHT = 640.0
-"""The largest level in nats of a law of votes before its own responses. Up to it e^{±E} and their
+LARGEST_HEIGHT = 1280.0
+"""The largest level in nats of a law of votes before its own responses. Up to it e^{±E/2} and their
 products in accounts and samplers are normal double-precision numbers (docs/proofs/optimal.md,
-section 6); beyond, stated levels would fall below the true ones. A level of 640 nats protects no
-value; a larger one is an error of input."""
+section 6); beyond, stated levels would fall below the true ones."""
+
+LARGEST_NORMAL = 640.0
+"""The largest E in nats at which e^{±E} and such products are normal numbers: that of ramps, and of
+laws drawn in a browser."""
 
 LEAST_NORMAL = 2.0**-1022
 """Smaller numbers have fewer digits than the error bounds assume."""
@@ -115,6 +120,11 @@ class VoteLaw(BoundedLaw):
     @abstractmethod
     def ideal_epsilon(self) -> float:
         """The record's level of the ideal law before retention, not rounded, nats."""
+
+    @property
+    @abstractmethod
+    def largest_height(self) -> float:
+        """The largest `ideal_epsilon` that :meth:`at_height` takes, in nats."""
 
     @property
     @abstractmethod
@@ -222,10 +232,19 @@ class VoteLaw(BoundedLaw):
         """Return ε_i as drawn, rounded up and rounded down, shapes (k,), in nats."""
         moments = self.moments()
         level = moments.levels(self.counts)
+        known = np.isfinite(level)
+        level[~known] = 0.0
         # ln of a quotient of two numbers with that relative error; three rounded logarithms.
         logarithms = 4 * UNIT * (np.abs(level) + np.log(self.counts) + 2)
         wrong = moments.levels_error(level) + self.drawing_slack + logarithms
-        return level + wrong, np.maximum(level - wrong, 0.0)
+        # Of a probability that is no double the record's level alone is known.
+        above = np.where(known, level + wrong, self._height_bound)
+        return above, np.maximum(level - wrong, 0.0)
+
+    @property
+    def _height_bound(self) -> float:
+        """The level of the ideal law as drawn, rounded up."""
+        return next_above(self.ideal_epsilon * (1 + 4 * UNIT) + self.drawing_slack)
 
     def extremes_stay(self) -> bool:
         """Whether own responses certainly do not change the record's level: a quick sufficient
@@ -236,7 +255,7 @@ class VoteLaw(BoundedLaw):
     def _record_level(self) -> float:
         """The record's level, rounded up: the ideal law's, or, where own responses or votes that
         are never fully won leave less, that of all columns."""
-        height = next_above(self.ideal_epsilon * (1 + 4 * UNIT) + self.drawing_slack)
+        height = self._height_bound
         if self.opens and (np.all(self.retention == 1.0) or self.extremes_stay()):
             return height
         return min(height, self._projected(range(self.n_attributes)))
@@ -277,7 +296,9 @@ class VoteLaw(BoundedLaw):
             density = self.output_densities(subset)
             for axis, i in enumerate(subset):
                 kept, changed = np.moveaxis(density, axis, 0).reshape(2, -1)
-                found[i] = max(found[i], np.log((kept / changed).max()))
+                with np.errstate(over="ignore"):
+                    largest = min(float((kept / changed).max()), sys.float_info.max)
+                found[i] = max(found[i], math.log(largest))
         return found
 
     @abstractmethod

@@ -90,7 +90,7 @@ def _move_height(law: Law, target: FloatArray) -> Law:
         levels = at.moments().levels(at.counts)
         return float((levels - target).min()) / TOLERANCE + 0.4
 
-    low, high = 0.0, LARGEST_HEIGHT
+    low, high = 0.0, law.largest_height
     best, value = law, miss(law)
     best_value = value
     slope = 1.0 / TOLERANCE

@@ -241,7 +241,8 @@ class VoteSearch:
         if not mean > 1e9 * law.dropped * float(positive.max(initial=0.0)):
             mean = math.nan  # the decisive states were dropped: not usable
         log_factor = steps.log_scale - tilt * grid.middle + math.log(grid.unit)
-        mean += grid.more * float(np.exp(-log_factor))
+        if grid.more:  # of an optimum beyond 709 nats the factor is no double
+            mean += grid.more * float(np.exp(-log_factor))
         objective = math.log(mean) + log_factor
         point = VotePoint(
             **vars(grid),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.choices import Choice
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import SumSampler
-from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
+from deniable.laws.votes.vote_law import LARGEST_HEIGHT, LARGEST_NORMAL, VoteLaw
 from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 
@@ -108,14 +109,36 @@ def test_levels_are_compared_to_sixty_digits() -> None:
     assert not as_drawn.kept_exactly([2 * third + tilted, third - tilted], law)
 
 
-HEIGHTS = [1e-300, 1e-9, 1.0, 40.0, 300.0, 500.0, 590.0, 599.0, LARGEST_HEIGHT]
+@pytest.mark.parametrize("k", [3, 7])
+def test_tables_are_compared_where_a_probability_is_no_normal_number(k: int) -> None:
+    weights, ones = np.arange(1, k + 1), np.ones(k)
+    high = GatedSum((3,) * k, weights, np.full(k, 0.25), "vote", k, 1.0, LARGEST_HEIGHT, ones)
+    low = high.at_height(LARGEST_HEIGHT * (1 - 1e-11))
+    for bold, meek in ((high, low), (VoteBlend((law,), ones[:1], ones) for law in (high, low))):
+        sampler = bold.sampler()
+        assert sampler.draws(bold)
+        assert not sampler.draws(meek)
+    q = high.sampler()._patterns.exact_patterns()
+    f = [mass / 2 ** int(i).bit_count() for i, mass in enumerate(q)]
+    logs = [Decimal(n).ln(Context(prec=40)) for n in (max(f) / min(f)).as_integer_ratio()]
+    assert 0 <= Decimal(high.record_level()) - (logs[0] - logs[1]) < 1e-9
+
+
+def test_a_level_beyond_doubles_is_that_of_the_record() -> None:
+    law = GatedSum((5,), np.ones(1, dtype=int), np.zeros(1), "vote", 0, 1, 1000.0, np.ones(1))
+    assert law.attribute_levels() == [law.record_level()]
+    assert law.attribute_floors() == [0.0]
+    assert law.sampler().draws(law)
+
+
+HEIGHTS = [1e-300, 1e-9, 1.0, 40.0, 300.0, 599.0, LARGEST_NORMAL, 900.0, LARGEST_HEIGHT]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gate", ["vote", "ramp"])
 def test_up_to_the_largest_height_stated_levels_are_not_below_the_exact_ones(gate: str) -> None:
     """Compared in fractions, from the tables that are drawn from (``as_drawn.kept_exactly``)."""
-    for height in HEIGHTS:
+    for height in HEIGHTS if gate == "vote" else HEIGHTS[:-2]:
         for n_categories in ((255,), (2, 100, 3)):
             k = len(n_categories)
             for start, width, dither in ((0.0, 1.0, 0.0), (1.3, 1.0, 2.0**-60), (0.5, 2.5, 0.5)):
@@ -134,7 +157,7 @@ def test_up_to_the_largest_height_stated_levels_are_not_below_the_exact_ones(gat
                 assert blend.sampler().draws(blend)
 
 
-@pytest.mark.parametrize("height", slow_after(1, [150.0, 300.0, LARGEST_HEIGHT]))
+@pytest.mark.parametrize("height", slow_after(1, [150.0, 300.0, LARGEST_NORMAL]))
 def test_states_that_are_dropped_are_not_missed_where_an_attribute_is_changed(
     height: float,
 ) -> None:

@@ -24,6 +24,7 @@ from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 from unit.laws.votes.test_sampling import Drawn, drawn
 
@@ -96,7 +97,7 @@ KINDS = [oracle.random_sum, oracle.random_blend]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", slow_after(4, range(15)))
 def test_every_answer_equals_the_enumerated_law(kind: Callable[[int], VoteLaw], seed: int) -> None:
     law = kind(seed)
     q = oracle.pattern_law(law)
@@ -128,7 +129,7 @@ def test_every_answer_equals_the_enumerated_law(kind: Callable[[int], VoteLaw], 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", slow_after(4, range(10)))
 def test_the_least_pair_ratio_equals_the_enumerated_law(
     kind: Callable[[int], VoteLaw], seed: int
 ) -> None:

@@ -8,6 +8,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.proofs.rows import average_limits, local_limits
 from deniable.solvers.matrices import frontier, response, schemes, square
 from deniable.solvers.matrices.square import roomy
+from marked import slow_after
 from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED, within
 
 LIMITS = [
@@ -89,7 +90,7 @@ def test_gradient_and_hessian_are_those_of_the_error(delta: float | None) -> Non
     assert np.allclose(np.einsum("bi,bij,bj->b", rows, hessian, rows), bend, rtol=1e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("epsilon", slow_after(2, [0.1, 1.0, 5.0, 20.0]))
 @pytest.mark.parametrize("prior", [SKEWED, np.full(6, 1 / 6)], ids=["skewed", "uniform"])
 def test_under_ldp_the_matrix_keeps_epsilon_and_lies_between_the_bound_and_k_ary_response(
     prior: FloatArray, epsilon: float
@@ -122,7 +123,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("limits", slow_after(2, LIMITS))
 def test_a_square_matrix_has_zeros_or_entries_that_matter_and_keeps_its_limits(
     limits: square.Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

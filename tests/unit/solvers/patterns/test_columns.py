@@ -9,6 +9,7 @@ from deniable.proofs.problem import SolverError, checked_problem
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.restricted import keep_masses
+from marked import slow_after
 from unit.solvers.patterns.programs import least_excess
 from unit.solvers.patterns.requests import by_columns
 
@@ -23,7 +24,7 @@ def request(seed: int, most: int) -> tuple[list[int], list[float]]:
     return counts, levels
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", slow_after(20, range(60)))
 def test_the_optimum_equals_the_linear_program_and_no_level_is_missed(seed: int) -> None:
     counts, levels = request(seed, 6)
     problem = checked_problem(counts, levels)

@@ -12,6 +12,7 @@ from scipy.optimize import NonlinearConstraint, minimize
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.least_error import LeastError, _Columns, independent, solve
+from marked import slow_after
 
 NINE = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 ONE_LARGE = (18, 2, 430, 13)
@@ -100,7 +101,10 @@ def direct(patterns: Patterns, epsilon: float, multiple: float, start: FloatArra
 
 @pytest.mark.parametrize(
     ("n_categories", "epsilon", "multiple"),
-    [((2, 3, 5), 2.0, 2.0), ((2, 3, 5), 0.5, 1.5), ((30, 2, 3), 5.0, 2.0), ((4, 2), 3.0, 2.0)],
+    slow_after(
+        2,
+        [((2, 3, 5), 2.0, 2.0), ((2, 3, 5), 0.5, 1.5), ((30, 2, 3), 5.0, 2.0), ((4, 2), 3.0, 2.0)],
+    ),
 )
 def test_general_optimiser_finds_no_less(
     n_categories: tuple[int, ...], epsilon: float, multiple: float
@@ -161,15 +165,18 @@ def test_pairs_trade_shares() -> None:
 
 @pytest.mark.parametrize(
     ("n_categories", "epsilon", "most"),
-    [
-        (NINE, 0.5, 6.607),
-        (NINE, 2, 2.936),
-        (NINE, 8, -0.713),
-        (ONE_LARGE, 5, -0.123),
-        (ONE_LARGE, 12, -2.500),
-        (ONE_LARGE, 14, -2.605),
-        (EXAMPLE, 3, 1.747),
-    ],
+    slow_after(
+        2,
+        [
+            (NINE, 0.5, 6.607),
+            (NINE, 2, 2.936),
+            (NINE, 8, -0.713),
+            (ONE_LARGE, 5, -0.123),
+            (ONE_LARGE, 12, -2.500),
+            (ONE_LARGE, 14, -2.605),
+            (EXAMPLE, 3, 1.747),
+        ],
+    ),
 )
 def test_all_patterns_reach_known_figures(
     n_categories: tuple[int, ...], epsilon: float, most: float
@@ -179,9 +186,8 @@ def test_all_patterns_reach_known_figures(
     assert solution.objective <= most + 0.001
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "most"), [(1, 6.055), pytest.param(4, 1.800, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "most"), [(1, 6.055), (4, 1.800)])
 def test_one_score_reaches_known_figures(epsilon: float, most: float) -> None:
     solution = found(FIFTEEN, epsilon)
     assert not solution.exhaustive

@@ -19,7 +19,7 @@ from deniable.solvers.patterns.columns import ColumnSolution
 from deniable.solvers.patterns.linear import LinearSolution
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import Restricted
-from marked import weekly_after
+from marked import slow_after, weekly_after
 from unit.solvers.patterns.programs import least_excess
 
 Instance = tuple[list[int], list[float]]
@@ -213,7 +213,9 @@ def test_it_solves_the_program_as_printed() -> None:
         assert linear.solve(counts, levels).epsilon == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("factor", "floor"), [(1.2, None), (2.0, None), (None, 0.5), (1.5, 1.0)])
+@pytest.mark.parametrize(
+    ("factor", "floor"), slow_after(2, [(1.2, None), (2.0, None), (None, 0.5), (1.5, 1.0)])
+)
 def test_caps_and_floors_give_the_optimum_of_the_program_with_their_rows_added(
     factor: float | None, floor: float | None
 ) -> None:
@@ -230,7 +232,8 @@ def test_caps_and_floors_give_the_optimum_of_the_program_with_their_rows_added(
 
 
 @pytest.mark.parametrize(
-    ("factor", "floor"), [(1.1, None), (2.0, None), (2.0, 0.5), (None, 0.5), (None, 1.0)]
+    ("factor", "floor"),
+    slow_after(2, [(1.1, None), (2.0, None), (2.0, 0.5), (None, 0.5), (None, 1.0)]),
 )
 def test_every_promise_holds_with_caps_and_floors(
     factor: float | None, floor: float | None

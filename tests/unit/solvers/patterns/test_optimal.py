@@ -63,7 +63,7 @@ def test_every_level_is_met_and_the_bounds_are_in_order(
     assert solution.epsilon <= math.fsum(levels) * (1 + 1e-12) + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", slow_after(10, range(40)))
 def test_small_designs_hold_in_the_enumerated_law_and_equal_the_linear_program(seed: int) -> None:
     k = 2 + seed % 7
     counts, levels = request(seed, k, *((0.05, 6.0), (0.5, 2.0), (0.01, 0.3))[seed % 3])
@@ -201,7 +201,7 @@ def test_where_no_single_law_is_found_blocks_meet_the_levels(
     assert solution.lower_bound <= solution.epsilon < 1.25 * solution.lower_bound
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", slow_after(2, range(5)))
 def test_raising_a_level_never_lowers_the_record_level(seed: int) -> None:
     counts, levels = request(seed, 6, 0.2, 2.0)
     before = optimal.solve(counts, levels).epsilon
@@ -256,7 +256,7 @@ def test_a_level_of_zero_is_refused() -> None:
         optimal.solve([3, 3], [1.0, 0.0])
 
 
-@pytest.mark.parametrize("k", [18, 20])
+@pytest.mark.parametrize("k", slow_after(1, [18, 20]))
 def test_a_level_of_a_thousandth_beside_large_ones_is_met_by_one_law(k: int) -> None:
     # The error bounds of so many attributes are wider than the tolerance that 0.001 used to have.
     random = np.random.default_rng(2)
@@ -534,11 +534,11 @@ def test_attributes_at_faint_levels_alone_answer_independently() -> None:
 
 
 @pytest.mark.weekly
-def test_where_no_vote_can_be_evaluated_two_laws_are_found() -> None:
-    # Nothing was known of the bound then: an error that reached the user.
+def test_one_law_is_found_where_its_ratio_of_densities_is_no_double() -> None:
+    # Two blocks cost 9.5 nats more.
     random = np.random.default_rng(0)
     counts, levels = random.integers(2, 7, 1000), random.uniform(1.0, 5.0, 1000)
     solution = optimal.solve(counts.tolist(), levels.tolist())
-    assert solution.method == "blocks"
-    assert 0.0 < solution.gap < 12.0
+    assert solution.method == "vote"
+    assert 0.0 < solution.gap < 2e-4 * solution.epsilon
     assert np.abs(solution.delivered - levels).max() < 1e-9

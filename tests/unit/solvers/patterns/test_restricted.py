@@ -13,6 +13,7 @@ from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns import restricted
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import keep_masses, solve_restricted
+from marked import slow_after
 from unit.solvers.patterns.programs import least_excess
 
 KINDS = [(1.3, None), (2.0, None), (None, 0.6), (1.5, 0.9), (None, None), (None, 1.05)]
@@ -39,7 +40,7 @@ def grouped_with(
 
 
 @pytest.mark.parametrize(("factor", "floor"), KINDS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", slow_after(3, range(8)))
 def test_the_optimum_is_that_of_the_program_over_all_patterns(
     seed: int, factor: float | None, floor: float | None
 ) -> None:

@@ -68,7 +68,7 @@ def test_a_soft_vote_is_what_the_sum_over_all_patterns_gives(seed: int, wins: in
         assert (reached / problem.keep_probability).min() == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", slow_after(2, range(6)))
 def test_the_bounds_of_a_fit_hold_the_exact_optimum_between_them(seed: int) -> None:
     problem = request(seed, 8 + seed, *((0.3, 2.0), (0.05, 5.0))[seed % 2])
     fit = fit_vote(problem)
@@ -113,6 +113,7 @@ def test_a_steep_gate_tells_the_weights_on_a_grid_too_fine_to_search_on() -> Non
     assert fit.lower_bound == pytest.approx(search.lower_bound, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_more_attributes_are_drawn_on_a_finer_grid_than_they_are_searched_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -130,6 +131,7 @@ def test_more_attributes_are_drawn_on_a_finer_grid_than_they_are_searched_on(
     assert isinstance(fit_vote(large).vote, VotePoint)
 
 
+@pytest.mark.slow
 def test_wider_gates_are_tried_until_bounds_are_near() -> None:
     problem = request(2, 30, 0.01, 6.0)
     fit = follow_vote(problem, fit_vote(problem))
@@ -140,16 +142,14 @@ def test_wider_gates_are_tried_until_bounds_are_near() -> None:
     assert fit.lower_bound == pytest.approx(bound, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("levels", "categories"),
-    slow_after(
-        1,
-        [
-            (np.append(np.random.default_rng(0).uniform(0.2, 1.5, 49), 20.0), 2),
-            (np.random.default_rng(0).uniform(1.0, 10.0, 70), 5),
-            (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 70)), 5),
-        ],
-    ),
+    [
+        (np.append(np.random.default_rng(0).uniform(0.2, 1.5, 49), 20.0), 2),
+        (np.random.default_rng(0).uniform(1.0, 10.0, 70), 5),
+        (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 70)), 5),
+    ],
 )
 def test_newton_steps_settle_large_and_spread_levels_in_one_vote(
     levels: np.ndarray, categories: int
@@ -191,3 +191,10 @@ def test_the_narrowest_gate_is_one_unit_wide_and_a_vote_that_can_be_drawn() -> N
     law = point.law(problem, 1.0)
     assert isinstance(law, GatedSum)
     assert law.width == 1.0
+
+
+def test_a_vote_is_evaluated_where_its_ratio_of_densities_is_no_double() -> None:
+    problem = checked_problem([10_000] * 100, np.linspace(11.0, 12.0, 100).tolist())
+    search = VoteSearch(problem, 400.0)
+    point = search.at(search.normed(problem.attribute_epsilon))
+    assert 709.0 < point.lower_bound < problem.attribute_epsilon.sum()

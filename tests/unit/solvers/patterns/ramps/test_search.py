@@ -8,6 +8,7 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums
 from deniable.solvers.patterns.ramps.newton import RampFit
 from deniable.solvers.patterns.ramps.search import RampSearch
+from marked import slow_after
 from unit.solvers.patterns.requests import optimum, request
 
 
@@ -47,7 +48,9 @@ def test_tops_are_moved_up_until_every_pair_keeps_more_than_its_singles_leave() 
 
 @pytest.mark.parametrize(
     ("k", "low", "high"),
-    [(16, 0.3, 3.0), (40, 0.3, 3.0), (24, 1.0, 10.0), (30, 0.05, 0.5), (16, 1.0, 1.0)],
+    slow_after(
+        1, [(16, 0.3, 3.0), (40, 0.3, 3.0), (24, 1.0, 10.0), (30, 0.05, 0.5), (16, 1.0, 1.0)]
+    ),
 )
 def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
     random = np.random.default_rng(k)
@@ -71,7 +74,7 @@ def test_caps_so_tight_that_no_start_settles_are_reached_from_looser_ones() -> N
     assert best.ramp.height < 0.6 * level.sum()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", slow_after(2, range(6)))
 @pytest.mark.parametrize("floor", [0.8, 0.999])
 def test_floors_and_caps_are_kept_where_caps_leave_hardly_any_ramp(seed: int, floor: float) -> None:
     # Seeds 0 and 4 leave only the ramp that falls from the first change on; 1, 2 and 5 are reached
