@@ -36,7 +36,7 @@ coverage:
 
 # Tests that no change runs, and ten times as many examples of every property.
 weekly:
-    {{bin}}/pytest -m weekly
+    RECORDS=20000 {{bin}}/pytest -m weekly
     {{bin}}/pytest -m hypothesis --hypothesis-profile weekly
 
 # kill -9 at two hundred moments of every command that writes, twice, and of the server.
@@ -50,7 +50,7 @@ fuzz inputs="1000000":
 
 # A million records of laws of every family, in Chromium and in QuickJS, from the bytes that Python drew.
 records count="1000000":
-    RECORDS={{count}} {{bin}}/pytest -m slow -k "same_bytes or thousands" tests/unit/collect
+    RECORDS={{count}} {{bin}}/pytest -m "slow or weekly" -k "same_bytes or thousands" tests/unit/collect
 
 # Three hundred people clicking in Chromium, twenty thousand posting: what is estimated holds the truth.
 respondents count="300":

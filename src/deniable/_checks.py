@@ -62,11 +62,7 @@ def check_levels(
 
 
 def first_duplicate(items: Iterable[str]) -> str | None:
-    """Return the first item that occurs a second time, or None.
-
-    >>> first_duplicate(["sex", "age", "sex"]), first_duplicate(["sex", "age"])
-    ('sex', None)
-    """
+    """Return the first item that occurs a second time, or None."""
     seen: set[str] = set()
     for item in items:
         if item in seen:
@@ -124,16 +120,12 @@ def check_type(name: str, value: Any, hint: Any) -> None:
     """Raise for an argument, or contents of one, of types other than annotated."""
     if not _wrong(value, hint):
         return
-    hints = _one_of(hint)
+    hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if {str, Sequence[str]} <= set(hints) or sum(map(_is_own, hints)) > 1:
         return  # names and plans have messages of their own
     wrong = [_wrong(value, one) for one in hints]
     inside = [found for found in wrong if " with " in found]
     raise InputError(f"{name} is {_called(hint)}, not {(inside or wrong)[0]}")
-
-
-def _one_of(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def _is_own(hint: Any) -> bool:

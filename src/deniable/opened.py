@@ -1,6 +1,6 @@
 """An opened release, and a method for each query of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -113,6 +113,12 @@ class OpenedRelease:
             )
         return cast(Answers[_Answer], query.run(self.source))
 
+    def _answers(
+        self, kind: Callable[..., AnyQuery[_Answer]], given: Mapping[str, Any]
+    ) -> Answers[_Answer]:
+        """Return the answers to a query with the arguments of its method."""
+        return self.query(kind(**{name: given[name] for name in given if name != "self"}))
+
     def shares(
         self,
         of: Sequence[str],
@@ -143,20 +149,7 @@ class OpenedRelease:
             >>> [(dict(a.group), a.n_records) for a in release.shares("smokes", by="town")]
             [({'town': 'A'}, 500), ({'town': 'B'}, 500)]
         """
-        query = Shares(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            method=method,
-            target=target,
-            known=known,
-        )
-        return self.query(query)
+        return self._answers(Shares, locals())
 
     def mean(
         self,
@@ -189,20 +182,7 @@ class OpenedRelease:
             >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
             between 15.1 and 48.4
         """
-        query = Mean(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            target=target,
-            scores=scores,
-            total=total,
-        )
-        return self.query(query)
+        return self._answers(Mean, locals())
 
     def deviation(
         self,
@@ -229,19 +209,7 @@ class OpenedRelease:
             >>> print(f"{found.estimate:.1f}, between {found.low:.1f} and {found.high:.1f}")
             13.5, between 13.0 and 14.3
         """
-        query = Deviation(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            target=target,
-            scores=scores,
-        )
-        return self.query(query)
+        return self._answers(Deviation, locals())
 
     def correlation(
         self,
@@ -272,18 +240,7 @@ class OpenedRelease:
             >>> found.names, round(found.estimate, 1)
             (('age', 'sex = m'), 0.7)
         """
-        query = Correlation(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            target=target,
-        )
-        return self.query(query)
+        return self._answers(Correlation, locals())
 
     def quantile(
         self,
@@ -311,20 +268,7 @@ class OpenedRelease:
             >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
             [0,30) with probability 1.000
         """
-        query = Quantile(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            target=target,
-            q=q,
-            interpolate=interpolate,
-        )
-        return self.query(query)
+        return self._answers(Quantile, locals())
 
     def distribution(
         self,
@@ -351,19 +295,7 @@ class OpenedRelease:
             >>> [round(row["estimate"], 1) for row in found.table()]
             [0.6, 1.0]
         """
-        query = Distribution(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            at=at,
-            target=target,
-        )
-        return self.query(query)
+        return self._answers(Distribution, locals())
 
     def covariance(
         self,
@@ -389,17 +321,7 @@ class OpenedRelease:
             >>> print(f"{found.estimate:.3f}, between {low:.3f} and {high:.3f}")
             0.060, between 0.050 and 0.071
         """
-        query = Covariance(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            target=target,
-            scores=scores,
-        )
-        return self.query(query)
+        return self._answers(Covariance, locals())
 
     def independence(
         self,
@@ -424,17 +346,7 @@ class OpenedRelease:
             >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
             p = 0.011, V = 0.10
         """
-        query = Independence(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-        )
-        return self.query(query)
+        return self._answers(Independence, locals())
 
     def trend(
         self,
@@ -463,19 +375,7 @@ class OpenedRelease:
             >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
             z = 4.47, p = 7.8e-06
         """
-        query = Trend(
-            of,
-            status=status,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            scores=scores,
-            compare=compare,
-            top=top,
-        )
-        return self.query(query)
+        return self._answers(Trend, locals())
 
     def agreement(
         self,
@@ -499,8 +399,7 @@ class OpenedRelease:
             >>> 0 <= found.p_value <= 1
             True
         """
-        query = Agreement(of, by=by, where=where, weights=weights, level=level, answered=answered)
-        return self.query(query)
+        return self._answers(Agreement, locals())
 
     def leverage(
         self,
@@ -523,16 +422,7 @@ class OpenedRelease:
             >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
             ([0.0108, 0.0108], 2.164)
         """
-        query = Leverage(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            target=target,
-        )
-        return self.query(query)
+        return self._answers(Leverage, locals())
 
     def honesty(
         self,
@@ -561,16 +451,7 @@ class OpenedRelease:
             >>> round(found.estimate, 9), found.p_value < 1e-5, found.allowed[0] > 0.04
             (0.1, True, True)
         """
-        query = Honesty(
-            of,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            evasive=evasive,
-        )
-        return self.query(query)
+        return self._answers(Honesty, locals())
 
     def compare(
         self,
@@ -602,22 +483,7 @@ class OpenedRelease:
             >>> [round(row["estimate"], 2) for row in rows]
             [-0.84, 0.84]
         """
-        query = Comparison(
-            of,
-            column=column,
-            values=values,
-            by=by,
-            where=where,
-            weights=weights,
-            level=level,
-            answered=answered,
-            cluster=cluster,
-            strata=strata,
-            mean=mean,
-            scores=scores,
-            target=target,
-        )
-        return self.query(query)
+        return self._answers(Comparison, locals())
 
     def smooth(
         self,
@@ -640,10 +506,7 @@ class OpenedRelease:
             >>> len(deniable.open(pyarrow.table(rows), plan).smooth("a1,a2,a3")[0].table())
             8
         """
-        query = Smooth(
-            of, by=by, where=where, weights=weights, level=level, answered=answered, known=known
-        )
-        return self.query(query)
+        return self._answers(Smooth, locals())
 
     def model(
         self,
@@ -674,23 +537,7 @@ class OpenedRelease:
             >>> print(f"{row['odds_ratio']:.2f}, from {row['low']:.2f} to {row['high']:.2f}")
             2.45, from 1.85 to 3.24
         """
-        query = ModelQuery(
-            formula,
-            collapse={} if collapse is None else collapse,
-            prior=prior,
-            ordered=ordered,
-            against=against,
-            known=known,
-            by=by,
-            where=where,
-            weights=weights,
-            cluster=cluster,
-            strata=strata,
-            errors=errors,
-            level=level,
-            answered=answered,
-        )
-        return self.query(query)
+        return self._answers(ModelQuery, locals() | {"collapse": collapse or {}})
 
 
 def open(  # noqa: A001 - called as deniable.open

@@ -127,9 +127,6 @@ class SeededRandomness(_Keystream):
     copied: elsewhere its bits would be used twice.
 
     ``stream``: name of one of many streams of bits; no two names share any.
-
-    >>> SeededRandomness(1).bits(np.uint8, 4).tolist(), SeededRandomness(1).secure
-    ([74, 251, 114, 73], False)
     """
 
     def __init__(self, seed: int, stream: str = "") -> None:
@@ -323,9 +320,6 @@ def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint1
 
     Equal to the draws of :class:`ExactCategorical` with equal weights from the same bits, without a
     table: the whole part of U times the limit.
-
-    >>> uniform_below(40, 8, SeededRandomness(1)).tolist()
-    [39, 11, 12, 1, 7, 2, 10, 13]
     """
     # With t the first 16 bits, U·limit lies in [t·limit, (t + 1)·limit)/2^16. Its whole part is
     # known unless the next multiple of 2^16 is within reach.
@@ -351,9 +345,6 @@ def happens(weights: NDArray[np.int64], total: int, source: BitSource) -> NDArra
     """Return independent events with probabilities ``weights / total``, shape (n,).
 
     ``weights``: integers from 0 to ``total``, shape (n,); ``total`` below 2⁴⁸.
-
-    >>> happens(np.array([0, 1, 2, 3]), 3, SeededRandomness(1)).tolist()
-    [False, False, True, True]
     """
     drawn = np.empty(len(weights), dtype=np.bool_)
     for start in range(0, len(weights), _PIECE):
@@ -398,9 +389,6 @@ def permutation(count: int, source: BitSource) -> NDArray[np.intp]:
 
     Sorting by independent uniform keys gives every order the same probability if all keys differ,
     so keys are drawn again until they do.
-
-    >>> permutation(5, SeededRandomness(1)).tolist()
-    [0, 3, 4, 1, 2]
     """
     while True:
         keys = source.bits(np.uint64, count)

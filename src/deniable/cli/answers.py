@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.cli.console import note, say, show_table
+from deniable.cli.console import note, print_json, say, show_table
 from deniable.errors import InputError
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
-from deniable.estimate.columns import SHOWN, CellTable, Tabular, caption_of_all, sizes_differ
+from deniable.estimate.columns import (
+    SHOWN,
+    CellTable,
+    Tabular,
+    caption_of,
+    caption_of_all,
+    sizes_differ,
+)
 from deniable.estimate.comparing import Difference
 from deniable.estimate.correlation import CorrelationEstimate
 from deniable.estimate.covariance import CovarianceEstimate
@@ -23,7 +30,10 @@ from deniable.estimate.inference import UNCERTAIN_TEXT
 from deniable.estimate.leverage import LeverageOfLiars
 from deniable.estimate.ordered import Summary
 from deniable.estimate.shares import Estimate
+from deniable.estimate.source import Release
 from deniable.estimate.trend import TrendTests
+from deniable.models.model import UNDETERMINED, Model
+from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smoothed
 from deniable.numerals import number_text, p_text
 from deniable.tables.answers import Columns
@@ -174,7 +184,8 @@ _P_VALUES = {
 def _remark(answer: Tabular, row: dict[str, Any]) -> str:
     """Return the remark on a row: unusable, or outside the possible range, as an unbiased estimate
     may be."""
-    if _has_no_answer(answer, row):
+    single = Difference | CovarianceEstimate | CorrelationEstimate
+    if isinstance(answer, single) and row["estimate"] is None:
         return "no answer"
     if row.get("uncertain"):
         return "uncertain"
@@ -188,11 +199,6 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
         inside = answer.lowest - slack <= estimate <= answer.highest + slack
         return "" if inside else "outside the scores"
     return ""
-
-
-def _has_no_answer(answer: Tabular, row: dict[str, Any]) -> bool:
-    single = Difference | CovarianceEstimate | CorrelationEstimate
-    return isinstance(answer, single) and row["estimate"] is None
 
 
 def _in_percent(answer: Tabular) -> bool:
@@ -324,3 +330,67 @@ def write_plot(path: Path, picture: bytes, *, force: bool) -> None:
 
     write_file(path, picture, overwrite=force)
     note(f"The plot is in {path}")
+
+
+def run_model(
+    query: ModelQuery,
+    release: Release,
+    *,
+    odds_ratios: bool,
+    predict: bool,
+    output: Path | None,
+    plot: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print the models of a release, and write them to files."""
+    models, level = query.run(release), query.level
+    if plot is not None and len(models) > 1:
+        raise InputError("a plot is of one model; select a group of rows with --where")
+    picture = b"" if plot is None else drawn(models[0].plot, plot, force=force)
+    if predict:
+        tables = [each.predict() for each in models]
+    else:
+        tables = [each.odds_ratios() if odds_ratios else each.table() for each in models]
+    if as_json:
+        print_json(query.to_plain(models) | models.selection.to_plain())
+    else:
+        for each, table in zip(models, tables, strict=True):
+            _show_model(each, table, level)
+    if output is not None:
+        rows_of_all = [
+            row | {"n": each.n_records, "level": level}
+            for each, table in zip(models, tables, strict=True)
+            for row in table
+        ]
+        columns = Columns.of_rows(rows_of_all)
+        columns.write(output, caption_of(models[0], level), overwrite=force)
+        note(f"The answer is in {output}")
+    if plot is not None:
+        write_plot(plot, picture, force=force)
+
+
+def _show_model(model: Model, rows: list[dict[str, Any]], level: float) -> None:
+    shown = {"low": f"{100 * level:g}% from", "high": "to", "data_share": "data's share"}
+    names = [name for name in rows[0] if name not in dict(model.group)]
+    say(caption_of(model, level))
+    texts = sum(isinstance(rows[0][name], str) and name != "remark" for name in names)
+    show_table(
+        [shown.get(name, name.replace("_", " ")) for name in names],
+        [[_model_text(name, row[name]) for name in names] for row in rows],
+        text_columns=texts,
+        most=200,
+        framed=False,
+    )
+    for remark in model.remarks():
+        say(remark)
+
+
+def _model_text(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return "cannot say" if value == UNDETERMINED else value
+    if name == "data_share":
+        return f"{100 * value:.0f} %"
+    return p_text(value) if name == "p_value" else number_text(value)

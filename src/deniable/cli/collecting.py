@@ -279,12 +279,13 @@ def verify(
     check_installed()
     import hashlib
 
-    from deniable.collect.client import is_page_of, page_at
+    from deniable.collect.client import page_at
+    from deniable.collect.page import page_bytes
     from deniable.collect.study import read_study
 
     frozen = read_study(study / "study.json" if study.is_dir() else study)
     content = page_at(where)
-    same = is_page_of(content, frozen)
+    same = content == page_bytes(frozen)
     facts = {
         "same": same,
         "study": frozen.identity,

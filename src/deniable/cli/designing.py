@@ -257,17 +257,7 @@ def _plan_trend(
             "a trend is planned with --snps and two of --people, --epsilon and --odds-ratio"
         )
     with console.working("Finding the law"):
-        found = plan_trend(
-            people=of.people,
-            snps=of.snps,
-            epsilon=epsilon,
-            odds_ratio=of.odds_ratio,
-            top=of.top,
-            allele=of.allele,
-            cases=of.cases,
-            coding=of.coding,
-            method=method,
-        )
+        found = plan_trend(**asdict(of), epsilon=epsilon, method=method)
     if as_json:
         console.print_json(found.to_plain())
         return

@@ -146,13 +146,10 @@ def _texts(kind: type[Any]) -> dict[str, str]:
         ):
             plain = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", text).replace("``", "")
             plain = re.sub(r"`(\w+)`", lambda found: option_of(found[1]), plain)
-            texts[name] = " ".join((_capital(plain[0]) + plain[1:]).split())
+            # ε and λ are symbols.
+            first = plain[0].upper() if plain[0].isascii() else plain[0]
+            texts[name] = " ".join((first + plain[1:]).split())
     return texts
-
-
-def _capital(letter: str) -> str:
-    """Return a capital for a Latin letter; ε and λ are symbols."""
-    return letter.upper() if letter.isascii() else letter
 
 
 def from_fields(command: Callable[..., None]) -> Callable[..., None]:
@@ -162,7 +159,9 @@ def from_fields(command: Callable[..., None]) -> Callable[..., None]:
     owners: dict[str, str] = {}
     kinds: dict[str, type[Any]] = {}
     for one in inspect.signature(command).parameters.values():
-        typed, *only = get_args(one.annotation) if _is_annotated(one) else (one.annotation,)
+        typed, *only = (one.annotation,)
+        if get_origin(typed) is Annotated:
+            typed, *only = get_args(typed)
         if get_origin(typed) is not Typed:
             shown.append(one)
             continue
@@ -183,7 +182,3 @@ def from_fields(command: Callable[..., None]) -> Callable[..., None]:
     run.__module__ = command.__module__
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     return run
-
-
-def _is_annotated(one: inspect.Parameter) -> bool:
-    return get_origin(one.annotation) is Annotated

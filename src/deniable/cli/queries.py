@@ -240,7 +240,7 @@ def _run(
     if source is None and name != "shares" and Path(name).is_dir():
         raise InputError(f"{name} is a query here; the release in that folder is ./{name}")
     if name == "model":
-        from deniable.cli.modelling import run_model
+        from deniable.cli.answers import run_model
 
         if formula is None and source is not None and "~" in source:
             source, formula = None, source

@@ -32,11 +32,7 @@ _TOGETHER = 256
 
 
 def bucket_size(record_size: int) -> tuple[int, int]:
-    """Return the capacity of a bucket, in records, and its size in bytes.
-
-    >>> bucket_size(3)
-    (111, 3998)
-    """
+    """Return the capacity of a bucket, in records, and its size in bytes."""
     width = _ID + 1 + record_size
     capacity = max(_LEAST, (_PAGE - _HEAD) // width)
     return capacity, _HEAD + capacity * width

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from deniable.collect.page import page_bytes
 from deniable.collect.questionnaire import plain_labels
 from deniable.collect.store import receipt_id
 from deniable.collect.study import Study, check_study
@@ -222,8 +221,3 @@ def page_at(where: str) -> bytes:
         return Path(where).read_bytes()
     except OSError as error:
         raise InputError(f"{where}: cannot be read ({error.strerror or error})") from None
-
-
-def is_page_of(content: bytes, study: Study) -> bool:
-    """Whether a page is, byte for byte, that of this version for a study."""
-    return content == page_bytes(study)

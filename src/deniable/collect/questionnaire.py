@@ -92,9 +92,6 @@ def right_to_left(languages: Sequence[str]) -> list[str]:
 def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
     """Return the names of the categories of a column on a page: labels, and intervals of numbers in
     words.
-
-    >>> plain_labels(Attribute("sleep", bins=(0, 5, 7.5, 24), labels={"[0,5)": "little"}))
-    ['little', '5 to under 7.5', '7.5 to 24']
     """
     names = [attribute.label(category) for category in attribute.categories]
     if attribute.bins is not None:
@@ -258,7 +255,8 @@ def _question(
 def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:
     if isinstance(value, str):
         if len(languages) > 1:
-            raise InputError(f"{what} is in one language; give {_one_each(languages)}")
+            each = ", ".join(f'{language} = "…"' for language in languages)
+            raise InputError(f"{what} is in one language; give {{ {each} }}")
         text = value
     else:
         text = value.get(code, "")
@@ -267,7 +265,3 @@ def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:
     if not text.strip():
         raise InputError(f"{what} has no text in '{code}'")
     return text.strip()
-
-
-def _one_each(languages: Sequence[str]) -> str:
-    return "{ " + ", ".join(f'{code} = "…"' for code in languages) + " }"

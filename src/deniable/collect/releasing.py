@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable.atomic_files import replaced_folder
 from deniable.collect.collector import GROUP, RefusedError, submission_of
 from deniable.collect.folder import StudyFolder
-from deniable.collect.store import ALTERED, Outcome, Store
+from deniable.collect.store import ALTERED, Outcome
 from deniable.collect.study import Study
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
@@ -64,14 +64,6 @@ def unpacked(
     return codes
 
 
-def stored_codes(
-    study: Study, store: Store, positions: Collection[int] | None = None
-) -> Iterator[dict[int, NDArray[Any]]]:
-    """Yield the codes of all records in batches, as :func:`unpacked` returns them."""
-    for packed in store.records():
-        yield unpacked(study, packed, positions)
-
-
 def export(
     folder: StudyFolder,
     output: Path,
@@ -89,7 +81,7 @@ def export(
     design = study.design
     mechanism = design.mechanism
     with folder.opened() as store:
-        batches = list(stored_codes(study, store))
+        batches = [unpacked(study, packed) for packed in store.records()]
     if not batches:
         raise InputError(f"{folder.path}: the study has no records yet")
     codes = [np.concatenate([batch[i] for batch in batches]) for i in batches[0]]

@@ -18,11 +18,7 @@ _EXPORT = re.compile(r"^export (?=(async )?(class|const|function))", re.MULTILIN
 
 
 def read(name: str) -> str:
-    """Return a file of `browser/`.
-
-    >>> read("randomness.js").startswith("// The only access")
-    True
-    """
+    """Return a file of `browser/`."""
     return files(__package__).joinpath("browser", name).read_text(encoding="utf-8")
 
 
@@ -30,9 +26,6 @@ def read(name: str) -> str:
 def joined(modules: tuple[str, ...]) -> str:
     """Return modules as one script, without comments and indents; all names share one scope, so
     they differ.
-
-    >>> "import" in joined(DRAWING), "class Sampler" in joined(DRAWING)
-    (False, True)
     """
     texts = [_COMMENT.sub("", _IMPORT.sub("", read(f"{module}.js"))) for module in modules]
     return re.sub(r"\n[\n ]*", "\n", "\n".join(_EXPORT.sub("", text) for text in texts))

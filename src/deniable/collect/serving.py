@@ -99,11 +99,7 @@ class _Server(uvicorn.Server):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is one of this machine's loopback addresses.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("192.0.2.1")
-    (True, True, False)
-    """
+    """Whether an address is one of this machine's loopback addresses."""
     if host == "localhost":
         return True
     try:

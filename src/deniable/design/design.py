@@ -118,25 +118,8 @@ def design(
         >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
         ('lambda', [1.099, 1.386])
     """
-    request = DesignRequest(
-        attenuation,
-        strength,
-        preserve or {},
-        matrices or {},
-        epsilon=epsilon,
-        attribute_epsilon=attribute_epsilon,
-        method=method,
-        given_rest=given_rest,
-        pair_floor=pair_floor,
-        importance=importance or {},
-        at_most=at_most or {},
-        pairs=pairs,
-        max_questions=max_questions,
-        form_column=form_column,
-        response=response or {},
-        allow_changed_levels=allow_changed_levels,
-    )
-    return design_of(schema_of(schema), request)
+    given = {name: one for name, one in locals().items() if name != "schema" and one is not None}
+    return design_of(schema_of(schema), DesignRequest(**given))
 
 
 @_one_thread()

@@ -172,15 +172,10 @@ def least_error(
     )
 
     def prove(epsilon: float, caps: Sequence[float | None]) -> Accuracy | None:
-        return error_proof.proof(
-            found, law, epsilon, caps, theta, importance, [_or_infinite(x) for x in at_most]
-        )
+        limits = [math.inf if level is None else level for level in at_most]
+        return error_proof.proof(found, law, epsilon, caps, theta, importance, limits)
 
     return replace(Solution.one(law), prove=prove)
-
-
-def _or_infinite(level: float | None) -> float:
-    return math.inf if level is None else level
 
 
 def _largest_apart(

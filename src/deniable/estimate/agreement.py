@@ -206,11 +206,7 @@ def contradiction(answered: Sequence[tuple[Floats, Floats]], a: int) -> tuple[fl
 
 
 def holm(p_values: Floats) -> Floats:
-    """Return p-values adjusted for their number by Holm (1979), in the same order.
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
-    """
+    """Return p-values adjusted for their number by Holm (1979), in the same order."""
     order = np.argsort(p_values)
     adjusted = np.empty(len(p_values))
     times = np.arange(len(p_values), 0, -1)

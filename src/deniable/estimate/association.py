@@ -1,13 +1,8 @@
 """How strongly two attributes go together: Cramér's V of the true table, from a randomized one.
 
-Φ² = Σ (π_ij − α_i β_j)²/(α_i β_j) of a table with margins α and β; V² = Φ²/(min(a, b) − 1) lies
-between 0 (independent) and 1 (one attribute settles the other). With C = π − αβᵀ, Σ the covariance
-of its unbiased estimate and A = diag(1/(α_i β_j)), Φ̂² is too large by tr AΣ, which is taken off,
-and has the variance g + 2 tr (AΣ)², g that of the delta method. An interval needs it at other
-values of Φ² than the estimated one: there g = τΦ², with τ = ĝ/Φ̂² before any correction. Under
-published forms Σ and g are within forms.
-
-Derivations, and why τ: docs/proofs/estimation.md, Theorem 13.
+V² = Φ²/(min(a, b) − 1) is between 0 (independent) and 1 (one attribute determines the other). Φ̂²
+is corrected for its bias, tr AΣ, and has the variance g + 2 tr (AΣ)², g = τΦ² that of the delta
+method (docs/proofs/estimation.md, Theorem 13). Under published forms Σ and g are within forms.
 """
 
 from dataclasses import dataclass

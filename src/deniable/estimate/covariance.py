@@ -1,16 +1,10 @@
 """Covariances of two attributes: their attenuation by randomization, and unbiased estimates.
 
 For the table π of two attributes with margins α and β, C = π − αβᵀ is the covariance of their
-indicator vectors, and sᵀCt that of scores s, t. A pattern law gives
-(docs/proofs/interactions.md, Theorem 7)
-
-    C' = φ_ij C + (φ_ij − φ_i φ_j)(α − 1/a_i)(β − 1/a_j)ᵀ.
-
-Under a product law φ_ij = λ_i λ_j and the second term is gone: Ruiz ("λ-randomization"), equation
-(9). Under a joint law it is not: attributes that are independent come out correlated, and a
-cross-table of the released rows misleads. Under response matrices C' = M_i C M_jᵀ.
-
-The estimate is unbiased by docs/proofs/estimation.md, Theorem 6.
+indicator vectors, and sᵀCt that of scores s, t. A law attenuates it (Ruiz, "λ-randomization",
+equation (9)), and a joint law adds to it, so that independent attributes come out correlated
+(docs/proofs/interactions.md, Theorem 7). The estimate is unbiased by docs/proofs/estimation.md,
+Theorem 6.
 """
 
 from dataclasses import dataclass

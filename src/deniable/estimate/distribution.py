@@ -1,22 +1,14 @@
 """Distribution function of a number: smoothed EM through the rounding and the law, with bounds.
 
-The range is divided into fine bins, on which hat functions are linear. A number in bin b is rounded
-to the point t_j with probability h_j(middle of b) if numbers are spread evenly within bins, and the
-law M releases points, so the channel of bins is A = M H. The shares p of the bins are the fixed
-point of
-
-    p = S (p ∘ Aᵀ(θ/(A p))),
-
-an EM step followed by the smoothing S with weights 1/4, 1/2, 1/4 (Li, Wang, Lopuhaä-Zwakenberg,
-Škorić and Li 2020, EMS). A missing category is a bin of its own, not smoothed; randomized subgroups
-are further axes of p.
+The channel A of fine bins of the range and the fixed point p = S (p ∘ Aᵀ(θ/(A p))), and the bounds,
+are in docs/proofs/numbers.md, section 5. A missing category is a bin of its own, not smoothed;
+randomized subgroups are further axes of p.
 
 The errors are those of the fixed point (delta method). With G(p, θ) the right side and
 J = ∂G/∂p at θ = A p, dp = (1 − J)⁻¹ S (p ∘ Aᵀ(dθ/(A p))), so a record with the released value y
 moves a linear function c·p by D(y) = (A(p ∘ Sᵀ(1 − Jᵀ)⁻¹c))(y)/(A p)(y), and the variance is that
 of the mean of D. J at the counts instead of A p gives errors of 0 where chance puts shares at 0.
-The bias of the smoothing is not included. The bounds hold for every distribution
-(docs/proofs/numbers.md, section 4).
+The bias of the smoothing is not included.
 """
 
 from collections.abc import Sequence

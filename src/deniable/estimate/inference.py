@@ -6,25 +6,21 @@ the drawing is random too. Taking one for the other makes 95 % intervals cover 9
 
 L is the unbiased inverse of the channel M (L·M = 1), θ the released frequencies, π̂ = Lθ; record r
 has weight w_r, W = Σ w_r, and θ₂ are the squared weights over W² per released cell (θ/n without
-weights). A released record y moves the estimate of c·π by (w_r/W) ℓ(y), ℓ = Lᵀc. The variances are
-estimated by
+weights). With ℓ = Lᵀc the variances of c·π̂ are estimated by
 
     table       θ₂·ℓ² − (Lθ₂)·c²
     population  θ₂·(ℓ − c·π̂)²
 
-(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios). The points of a number's grid
-are drawn, also given the table: the known part (Lθ₂)·c² is less by the variance of the rounding
-(docs/proofs/numbers.md, section 3). A stratum has an L of its own,
-and its sums the factor W_h, its fraction of the weight, or W_h² with squared weights (Theorem 5).
+(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios, 5 for strata). For the table the
+known part (Lθ₂)·c² is less by the variance of the rounding of numbers (docs/proofs/numbers.md,
+section 3).
 
 In a survey a row's contribution (w_r/W)(ℓ(y_r) − c·π̂), under forms less its form's mean, is added
 up by cluster, and the variance for the population is that of the clusters' sums within strata
-(:mod:`deniable.estimate.survey`).
-
-Under published forms the released value is the form and the answers. The number of rows of each
-form is known, so from every variance the spread between forms is taken off, Σ_f q_f E_f² − q E²,
-with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E the mean
-contributions of these (docs/proofs/forms.md, section 1).
+(:mod:`deniable.estimate.survey`). Under published forms the spread between forms is taken off every
+variance, since the number of rows of each form is known: Σ_f q_f E_f² − q E², with q_f and q the
+squared weights of the form's rows and of all, over W², and E_f and E the mean contributions of
+these.
 """
 
 import math

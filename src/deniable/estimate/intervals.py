@@ -1,27 +1,13 @@
-"""Score intervals of shares: the shares that do not make the estimate surprising.
+"""Score intervals of shares (Wilson 1927): the shares c with (π̂ − c)² ≤ z² V(c).
 
-The plain interval π̂ ± z·(standard error) takes the variance at the estimate. In a cell of a few
-records a low count makes both too low at once, and the interval ends below the truth.
-The score interval (Wilson 1927) takes the variance that the estimate would have if the share were
-c, for every c:
-
-    {c in [0, 1] : (π̂ − c)² ≤ z² V(c)},     n V(c) = b + σc − tc²,
-
-t = 1 for the population and 0 for the table. With ℓ a row of L, S = (L∘L)Mπ its second moment,
-which errs together with π̂: S(c) = Ŝ + β(c − π̂), β = Cov(Ŝ, π̂)/Var(π̂). Then b = Ŝ − βπ̂ and
-σ = β − 1 + t, and with s = z²/n
-
-    ends = (π̂ + sσ/2 ± √(s (n V(π̂) + s (tb + σ²/4)))) / (1 + st),
-
-cut to [0, 1]. The share nearest to the estimate is always held. Where errors come in few steps a
-second interval is taken, of the level ``level``^1.2, for an estimate moved outwards by a part
-κ = max(½, 1 − z'√(−ln level^1.2)) of a step δ/n; each end is the outer one of the two.
+V(c) is the variance that the estimate would have if the share were c: n V(c) = b + σc − tc², t = 1
+for the population and 0 for the table. Where errors come in few steps, each end is the outer one of
+two intervals. Derivations: docs/proofs/estimation.md, Theorem 7 and after (ζ is z there, τ is t);
+for users: docs/intervals.md.
 
 It is not used in a survey or with weights, where V depends on the weights in the cell; over strata,
 where it depends on how c divides among them; for some of the parts of an attribute with a response
 matrix, where it depends on the others; nor for shares of subgroups, which are ratios.
-
-Derivations: docs/proofs/estimation.md, Theorem 7 and after; for users: docs/intervals.md.
 """
 
 import math
@@ -186,7 +172,7 @@ def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) ->
     n V is less by the spread of the forms' means E_f. Of one attribute V is quadratic in the share,
     in closed form. Of several, E_f follows the share by the regression δ_f of its error on that of
     the estimate, δ_f = Σ_T (h_f(T) − 1) v_T/Σ_T v_T at the uniform truth, h_f(T) the eigenvalues of
-    E_f and v_T = d_T/I_T, and S by β as above, with covariances within forms.
+    E_f and v_T = d_T/I_T, and S by the β of Theorem 7, with covariances within forms.
     """
     closed = published_share_variance(channel)
     n_records = part.tabulation.total

@@ -1,11 +1,6 @@
 """The base class of queries, which select and count rows and estimate from the counts.
 
-Queries are in the modules of their results: :class:`~deniable.estimate.shares.Shares`,
-:class:`~deniable.estimate.ordered.Mean` and :class:`~deniable.estimate.ordered.Quantile`,
-:class:`~deniable.estimate.covariance.Covariance`,
-:class:`~deniable.estimate.independence.Independence`,
-:class:`~deniable.estimate.trend.Trend`, :class:`~deniable.estimate.agreement.Agreement`,
-:class:`~deniable.estimate.leverage.Leverage`, :class:`~deniable.estimate.honesty.Honesty`.
+Queries are in the modules of their results.
 """
 
 from abc import ABC, abstractmethod
@@ -154,20 +149,7 @@ def refuse_randomized_groups(schema: Schema, by: Sequence[str], subject: str) ->
 
 
 def run_together(queries: Sequence[Query[Answer]], release: Release) -> list[Answers[Answer]]:
-    """Return the results of several queries of the same rows, which are read once.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> from deniable.estimate.shares import Shares
-        >>> from deniable.estimate.source import open_release
-        >>> from deniable.mechanism.strata import Strata
-        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(1, 2))
-        >>> released = pyarrow.table({"a1": ["0", "1"] * 9, "a2": ["0"] * 9 + ["1"] * 9})
-        >>> release = open_release(released, Strata.one(plan.mechanism))
-        >>> tables = run_together([Shares(("a1",)), Shares(("a1", "a2"))], release)
-        >>> [table.values.shape for (table,) in tables]
-        [(2,), (2, 2)]
-    """
+    """Return the results of several queries of the same rows, which are read once."""
     first = queries[0]
     schema = release.strata.schema
     subgroups = first.subgroups(schema)

@@ -39,13 +39,9 @@ def maximum_likelihood(
 ) -> MaximumLikelihood:
     """Return the distribution under which the released table is most likely.
 
-    Iterative Bayes or EM (Huang and Du, equation (3), whose indices are printed wrongly): p ← p∘g,
-    g = Mᵀ(θ/(M p)). With ℓ(p) = Σ_y θ_y ln (M p)_y concave,
-
-        ℓ(best) − ℓ(p) ≤ ∇ℓ(p)·(best − p) = best·g − 1 ≤ max_x g_x − 1,
-
-    which certifies the stop: n(max g − 1) ≤ tolerance. (One standard error away from the best, the
-    log-likelihood is 0.5 lower; the default of 0.1 is inside the noise.)
+    Iterative Bayes or EM, p ← p∘g with g = Mᵀ(θ/(M p)), until n(max g − 1) ≤ tolerance, which
+    bounds what the log-likelihood lacks (docs/proofs/estimation.md, Theorem 8). One standard error
+    away from the best it is 0.5 lower; the default of 0.1 is inside the noise.
 
     Plain EM crawls where entries go to zero, so every two steps are extrapolated (SQUAREM, Varadhan
     and Roland 2008), in ln p, where such entries move by equal steps and none turns negative.

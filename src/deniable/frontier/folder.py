@@ -79,7 +79,7 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
         (folder / ABOUT).write_bytes(to_json(_about(frontier)))
         png, svg = draw(
             _curves(frontier),
-            _bounds(frontier),
+            sorted({(row.level, row.lower_bound) for row in frontier.rows}),
             x_label=_x_label(frontier.request),
             y_label=f"mean squared error of a share, N = {frontier.request.n_records:,}",
             title=_title(frontier.request),
@@ -148,10 +148,6 @@ def _title(request: Request) -> str:
     if request.most_posterior is not None:
         text += f", worst posterior {request.most_posterior:g}"
     return text
-
-
-def _bounds(frontier: Frontier) -> list[tuple[float, float]]:
-    return sorted({(row.level, row.lower_bound) for row in frontier.rows})
 
 
 def _curves(frontier: Frontier) -> list[Curve]:

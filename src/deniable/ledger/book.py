@@ -242,17 +242,13 @@ class Ledger:
             connection.execute(f"PRAGMA user_version = {_VERSION}")
             key = SystemRandomness().bits(np.uint8, 32).tobytes()
             connection.execute("INSERT INTO secret VALUES (?)", (key,))
-            self._append_secret(connection)
+            self._append(connection, "opened", "", {"secret": hashlib.sha256(key).hexdigest()})
             content = connection.serialize()
         try:
             write_file(self.path, content, overwrite=False, private=True)
         except InputError:
             if not self.exists:  # another process may have been first
                 raise
-
-    def _append_secret(self, connection: sqlite3.Connection) -> None:
-        digest = hashlib.sha256(self._secret(connection)).hexdigest()
-        self._append(connection, "opened", "", {"secret": digest})
 
     def _secret(self, connection: sqlite3.Connection) -> bytes:
         keys = [key for (key,) in connection.execute("SELECT key FROM secret")]

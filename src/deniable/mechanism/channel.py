@@ -2,22 +2,14 @@
 
 A channel M maps the table of true values (shape: categories of every attribute) to the expected
 released table (shape: outputs of every attribute). It is a product over axes of three kinds, and
-none needs a matrix over the joint table:
+none needs a matrix over the joint table: pattern laws, together one kernel applied by its
+eigenvalues; response matrices; and the identity. Inverses, squares and entrywise products of such
+maps are of the same form, so every variance in :mod:`deniable.estimate.inference` costs a few
+passes over the table.
 
-* axes whose laws are pattern laws: together one pattern kernel, applied by its eigenvalues;
-* axes with a response matrix: that small matrix;
-* unchanged axes: identity.
-
-Inverses, squares and entrywise products of such maps are of the same form, so every variance in
-:mod:`deniable.estimate.inference` costs a few passes over the table.
-
-An axis may also be one part of an attribute merged from several columns. Under a pattern law the
-parts are axes like any others: 1 − J/a, which is multiplied by φ, is the sum of the components of
-all nonempty sets of parts, so that every set of parts has the eigenvalue of its attribute. Under a
-response matrix the parts share that matrix: L is followed by the sum S over the other parts. SL is
-unbiased for their table, and the formulas of :mod:`deniable.estimate.inference` hold with SL in
-place of L. The released values of such an attribute are one variable, on the axis of the part named
-first; the other axes have length 1.
+An axis may also be one part of an attribute merged from several columns
+(docs/proofs/interactions.md, Theorem 9). Under a response matrix the released values of such an
+attribute are one variable, on the axis of the part named first; the other axes have length 1.
 """
 
 from abc import abstractmethod

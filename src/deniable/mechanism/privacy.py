@@ -3,21 +3,11 @@
 Neighbouring records are any two records that agree on the unchanged columns. A law returns exact
 ratios of probabilities; this module takes their logarithms. Every result is an upper bound of the
 true logarithm, at most one unit in the last place above it, and is the same on every machine:
-decimal arithmetic from the standard library, no C mathematics. Laws
-of many weighted attributes return bounds in nats, of the law as drawn
-(:class:`~deniable.laws.law.BoundedLaw`): those are above the truth by parts in 10^12.
+decimal arithmetic from the standard library, no C mathematics. Laws of many weighted attributes
+return bounds in nats, of the law as drawn (:class:`~deniable.laws.law.BoundedLaw`): those are above
+the truth by parts in 10^12. ``math.inf`` means unbounded.
 
-Four observers, and the number for each (docs/guarantees.md):
-
-* ``record_epsilon``: any observer, with any knowledge;
-* ``attribute_epsilon``: an observer of that column of the release only;
-* ``epsilon_given_rest``: an observer of the whole released record, with knowledge of all other true
-  values;
-* ``record_epsilon(law, subset)``: an observer of the columns of the subset only.
-
-``math.inf`` means unbounded.
-
-The proofs are in docs/proofs/accounting.md, Theorem 5.
+Observers: docs/guarantees.md; proofs: docs/proofs/accounting.md, Theorem 5.
 """
 
 import math
@@ -156,9 +146,6 @@ def given_rest_at_most(law: Law) -> tuple[bool, ...]:
 def compose(levels: Iterable[float], times: int = 1) -> float:
     """Return the ε of independent blocks released together: the sum of their levels, rounded up, in
     nats.
-
-    >>> compose([0.1, 0.2]), compose([0.1], times=3)
-    (0.30000000000000004, 0.30000000000000004)
     """
     # In fractions, since a small float can have more than sixty decimal digits: one block alone
     # must keep its level to the last bit.

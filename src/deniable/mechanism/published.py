@@ -1,14 +1,10 @@
 """The channel of published forms on some attributes, and its unbiased inverse.
 
 A released value is a pair: the form, and the answers to its attributes. Forms with equal
-eigenvalues on these attributes are counted together. With f_c the fraction of the rows that have
-form c and φ_c its eigenvalues, the inverse multiplies the component T of form c's counts by
-φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², and sums over forms, which weights every form by its information
-(docs/proofs/forms.md, Theorem 2). A form that draws its attributes counts as several: one for each
-subset of these attributes that it can include.
-
-Where answers name sets of categories, φ_c(T) is that of hits, counts are first spread evenly over
-the sets, and I_T has the sets' information as a factor (section 4 there).
+eigenvalues on these attributes are counted together, and a form that draws its attributes counts as
+several: one for each subset of these attributes that it can include. The inverse multiplies the
+component T of form c's counts by φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², f_c the fraction of the rows that
+have form c (docs/proofs/forms.md, Theorem 2; sets of categories as answers: section 4).
 
 With the fractions of the observed rows the estimate is unbiased given the number of rows of each
 form. Before there are rows the forms' shares take their place.

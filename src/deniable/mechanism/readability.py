@@ -18,9 +18,6 @@ from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRO
 def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.bool_]:
     """Return which shares can be read: two of their standard errors are at most 10 points and at
     most the share itself, and the share exceeds 1 by at most as much. NaN cannot be read.
-
-    >>> is_readable([0.5, 0.5, 0.01, 1.2], [0.02, 0.06, 0.02, 0.02]).tolist()
-    [True, False, False, False]
     """
     values, width = np.asarray(shares), READABLE_ERRORS * np.asarray(standard_errors)
     least = np.minimum(LARGEST_READABLE, values)

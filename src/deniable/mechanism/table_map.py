@@ -157,7 +157,7 @@ class TableMap:
                 theirs = wide.reshape(-1, matrix.shape[1])
             matrices[at] = matrices[at] * theirs
         eigenvalues = eigenvalues_of(self.kernel * factor, self.pattern_categories)
-        return self._with(eigenvalues * self._breadth, matrices)
+        return replace(self, eigenvalues=eigenvalues * self._breadth, matrices=matrices)
 
     def after(self, first: "TableMap") -> "TableMap":
         """Return the composition self∘first, both over the same axes of the same kinds; where
@@ -176,11 +176,6 @@ class TableMap:
     def axes_of(self, axis: int) -> tuple[int, ...]:
         """Return the axes that a matrix acts on."""
         return self.joint[axis].axes if axis in self.joint else (axis,)
-
-    def _with(
-        self, eigenvalues: NDArray[np.float64], matrices: Mapping[int, NDArray[np.float64]]
-    ) -> "TableMap":
-        return replace(self, eigenvalues=eigenvalues, matrices=matrices)
 
 
 def _apply_jointly(

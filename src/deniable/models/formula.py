@@ -384,22 +384,15 @@ def independent(
         chosen = chosen.any(axis=response, keepdims=True) & (
             cells.indices[response].reshape(cells.sizes) == 1
         )
-    found = first_independent(np.hstack([*before, values])[chosen.ravel()])
+    rows = np.hstack([*before, values])[chosen.ravel()]
+    found = independent_of(rows.T @ rows)
     keep[~keep] = np.tile(found[len(before) :], answers)
     return keep
 
 
-def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which columns of a matrix are not combinations of those before them.
-
-    >>> first_independent(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 0.0]])).tolist()
-    [True, False, True]
-    """
-    return independent_of(values.T @ values)
-
-
 def independent_of(gram: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return :func:`first_independent` from the products of the columns, shape (p, p)."""
+    """Return which columns of a matrix are not combinations of those before them, from their
+    products, shape (p, p)."""
     size = np.sqrt(np.diag(gram))
     unit = np.where(size > 0, size, 1)
     left = gram / np.outer(unit, unit)

@@ -6,7 +6,6 @@ errors of rare cells are several times smaller. The score test against the satur
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.columns import CellTable, target_text, where_text
 from deniable.estimate.known import Known, margins_of
-from deniable.estimate.query import Query, one_or_groups
+from deniable.estimate.query import Query
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
@@ -199,7 +198,3 @@ class Smooth(Query[Smoothed]):
                 known,
             )
         ]
-
-    def to_plain(self, answers: Sequence[Smoothed]) -> dict[str, Any]:
-        """Return one table, or several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])

@@ -92,11 +92,7 @@ def marked(text: str) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Return a column's name as a formula has to have it.
-
-    >>> shown_name("marital.status"), shown_name("marital-status"), shown_name("a`b")
-    ('marital.status', '`marital-status`', '`a``b`')
-    """
+    """Return a column's name as a formula has to have it."""
     if all(part.isidentifier() for part in name.split(".")):
         return name
     return f"`{name.replace('`', '``')}`"

@@ -217,7 +217,7 @@ def _smallest(
         if within is not None:
             expected = expected_tables(made, tables, rows, assume, target)
             errors.append(max(map(_width, expected)) / within)
-        return _log(max(errors))
+        return math.log(min(max(*errors, 1e-150), 1e22))  # some are 0 or infinite
 
     start = float(len(schema.protected))
     if within is not None:
@@ -248,11 +248,6 @@ def _smallest(
 
 def _width(table: Readability) -> float:
     return math.inf if table.half_width is None else table.half_width
-
-
-def _log(ratio: float) -> float:
-    """Return the logarithm, within bounds for 0 and infinity."""
-    return math.log(min(max(ratio, 1e-150), 1e22))
 
 
 def _total(place: int) -> float:

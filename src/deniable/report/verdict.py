@@ -135,11 +135,7 @@ def _rows(rows: int) -> str:
 
 
 def about(count: int) -> str:
-    """Return a number with two significant digits, rounded up.
-
-    >>> about(7), about(87_223)
-    ('about 7', 'about 88,000')
-    """
+    """Return a number with two significant digits, rounded up."""
     return f"about {significant(count, 2, ROUND_CEILING)}"
 
 

@@ -24,10 +24,6 @@ _Value = TypeVar("_Value")
 _EDGES = Sequence[float | date] | None
 
 
-def _number_text(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
-
-
 EPOCH = date(1970, 1, 1)
 """Origin of the days of dates."""
 
@@ -40,7 +36,7 @@ def edge_text(edge: float, *, dates: bool = False) -> str:
     """
     if dates and math.isfinite(edge):
         return (EPOCH + timedelta(days=edge)).isoformat()
-    return _number_text(edge)
+    return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(edge)
 
 
 def interval_labels(edges: Sequence[float], *, dates: bool = False) -> tuple[str, ...]:

@@ -105,33 +105,30 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 raise InputError(
                     f'attribute \'{names[0]}\': missing must be "error" or "category:NAME"'
                 )
+        same = {name: getattr(self, name) for name in _UNCHANGED}
         return [
             Attribute(
                 name=name,
                 categories=tuple(category_text(c) for c in self.categories),
                 bins=None if self.bins is None else tuple(_edge(e, names[0]) for e in self.bins),
-                ordered=self.ordered,
-                labels=self.labels,
                 missing=missing,
                 scores=None if self.scores is None else tuple(self.scores),
                 score_margins=None if self.score_margins is None else tuple(self.score_margins),
-                epsilon=self.epsilon,
-                ratio=self.ratio,
-                importance=self.importance,
                 parts=parts,
                 missing_codes=tuple(category_text(c) for c in self.missing_codes),
-                drafted=self.drafted,
-                question=self.question,
                 range=None if self.range is None else tuple(_edge(e, names[0]) for e in self.range),
-                grid=self.grid,
-                purpose=self.purpose,
-                outside=self.outside,
-                unit=self.unit,
-                response=self.response,
                 answers=tuple(category_text(c) for c in self.answers),
+                **same,
             )
             for name in names
         ]
+
+
+_UNCHANGED = (
+    *("ordered", "labels", "epsilon", "ratio", "importance", "drafted", "question", "grid"),
+    *("purpose", "outside", "unit", "response"),
+)
+"""Fields that an attribute has as declared."""
 
 
 def _edge(written: float | str, name: str) -> Any:

@@ -39,9 +39,6 @@ def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
 def set_mark(categories: Sequence[str]) -> str:
     """Return the separator between a set's number and a category in a set's label, "2:single"; as
     many colons as needed for no such label to be a category.
-
-    >>> set_mark(["single", "2:single"])
-    '::'
     """
     mark, known = ":", set(categories)
     while any(f"{mark}{name}" in text for text in known for name in known):

@@ -147,16 +147,13 @@ def design_of(response: str) -> NamedResponse:
     """Return the design that a declaration such as ``warner:0.7`` names."""
     name = response.partition(":")[0].strip()
     if name not in NAMED:
-        raise InputError(f"there is no design '{name[:40]}'; choose one of {named_help()}")
+        named = ", ".join(f"{one.name}:{one.parameters}" for one in NAMED.values())
+        raise InputError(f"there is no design '{name[:40]}'; choose one of {named}")
     return NAMED[name]
 
 
 def response_matrix(response: str, categories: Sequence[str]) -> Matrix:
-    """Return the matrix of a declaration such as ``forced:2/3,1/6,1/6``.
-
-    >>> [list(map(str, row)) for row in response_matrix("forced:2/3,1/4,1/12", ("no", "yes"))]
-    [['3/4', '1/12'], ['1/4', '11/12']]
-    """
+    """Return the matrix of a declaration such as ``forced:2/3,1/6,1/6``."""
     design = design_of(response)
     written = f"{design.name}:{design.parameters}"
     if len(categories) != 2 and not design.any_number:
@@ -189,15 +186,6 @@ def answer_texts(response: str, answers: int) -> tuple[str, ...]:
     (('0', '1', '2'), ())
     """
     return tuple(map(str, range(answers))) if design_of(response).counts else ()
-
-
-def named_help() -> str:
-    """Return the designs and their parameters in one line, for the help of options.
-
-    >>> named_help().startswith("warner:P, forced:P,YES,NO, unrelated:P,Q")
-    True
-    """
-    return ", ".join(f"{one.name}:{one.parameters}" for one in NAMED.values())
 
 
 def named_table() -> str:

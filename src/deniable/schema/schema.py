@@ -307,10 +307,7 @@ class Schema:
             raise InputError(f"{path}: not valid TOML: {error}") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        except (
-            ValueError,
-            RecursionError,
-        ):  # an integer of thousands of digits; deeply nested lists
+        except (ValueError, RecursionError):  # thousands of digits; deeply nested lists
             raise InputError(f"{path}: a value in it is too long or too deep") from None
 
     @classmethod

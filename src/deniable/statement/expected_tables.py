@@ -176,9 +176,6 @@ def sampling_half_width(
 ) -> float:
     """Return the half-width of a table's interval from sampling alone, as a fraction of 1: a lower
     limit for every randomization.
-
-    >>> round(sampling_half_width(Schema.anonymous((2, 3)), "a1", 800, "uniform"), 4)
-    0.0346
     """
     if assume == "worst":
         return HALF_WIDTH_ERRORS * math.sqrt(0.25 / n_records)

@@ -59,7 +59,8 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "epsilon_given_rest": finite_or_none(mechanism.epsilon_given_rest[i]),
             "keep_probability": finite_or_none(mechanism.keep_probability[i]),
             "attenuation": strength.attenuation[i],
-            "lambda": _proper(strength.attenuation[i]),
+            # λI + (1 − λ)P* with 0 < λ < 1: not unchanged, and better than chance.
+            "lambda": phi if (phi := strength.attenuation[i]) and 0 < phi < 1 else None,
             "strength": strength.attribute_strength[i],
             **({"asked": asked[i]} if i in asked else {}),
             **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
@@ -69,11 +70,6 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
         }
         for i, attribute in enumerate(mechanism.schema.attributes)
     ]
-
-
-def _proper(attenuation: float | None) -> float | None:
-    # λI + (1 − λ)P* with 0 < λ < 1: not unchanged, and better than chance.
-    return attenuation if attenuation is not None and 0 < attenuation < 1 else None
 
 
 def design_to_plain(design: Design) -> dict[str, Any]:

@@ -110,11 +110,7 @@ def _leave_out(new: dict[str, Any], *keys: str) -> None:
 
 
 def category_lines(attribute: Plain) -> str:
-    """Return the categories of a declaration as typed: one per line, with its label.
-
-    >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
-    '1 = male\\n2'
-    """
+    """Return the categories of a declaration as typed: one per line, with its label."""
     labels = attribute.get("labels", {})
     codes = map(category_text, attribute.get("categories", ()))
     return "\n".join(f"{code} = {labels[code]}" if code in labels else code for code in codes)

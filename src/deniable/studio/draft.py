@@ -121,11 +121,7 @@ def usual(name: str) -> str:
 
 
 def names_of(attribute: Plain) -> tuple[str, ...]:
-    """Return the names of the attributes that a declaration declares.
-
-    >>> names_of({"names": ["a", "b"]}), names_of({"part": [{"name": "a"}, {"name": "b"}]})
-    (('a', 'b'), ('a+b',))
-    """
+    """Return the names of the attributes that a declaration declares."""
     if attribute.get("names"):
         return tuple(map(str, attribute["names"]))
     parts = "+".join(name for part in attribute.get("part", ()) for name in names_of(part))

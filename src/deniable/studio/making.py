@@ -144,11 +144,7 @@ TICKED = {
 
 
 def options(form: Mapping[str, str]) -> list[str]:
-    """Return the command-line options of a form.
-
-    >>> options({"output": "release", "person": "", "shuffle": "yes"})
-    ['--output=release', '--shuffle']
-    """
+    """Return the command-line options of a form."""
     given = [f"{option}={form[name]}" for name, option in SHARED.items() if form.get(name)]
     given += [option for name, option in TICKED.items() if form.get(name)]
     if form.get("ledger") and not form.get("new_ledger"):

@@ -234,12 +234,9 @@ def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:
     told = [(name, each) for name, each in told if each]
     if not told:
         return None
-    levels = [Group(name, [_level(each["epsilon"])]) for name, each in told]
-    return Plot(levels), Plot([_group(name, worst(each["tables"])) for name, each in told])
-
-
-def _level(epsilon: float | None) -> Bar:
-    return Bar(epsilon, epsilon_text(epsilon), "alone")
+    levels = [(name, each["epsilon"]) for name, each in told]
+    shown = [Group(name, [Bar(level, epsilon_text(level), "alone")]) for name, level in levels]
+    return Plot(shown), Plot([_group(name, worst(each["tables"])) for name, each in told])
 
 
 def _group(name: str, half_width: float | None) -> Group:

@@ -38,12 +38,8 @@ def read_path(folder: Path, typed: str) -> str:
     """Return the path of something that a command only reads, which may lie anywhere."""
     path = _resolved(folder, typed)
     inside = path.is_relative_to(folder.resolve())
-    return _no_option(str(path.relative_to(folder.resolve()) if inside else path))
-
-
-def _no_option(path: str) -> str:
-    """Return a path that no command takes for an option."""
-    return f"./{path}" if path.startswith("-") else path
+    shown = str(path.relative_to(folder.resolve()) if inside else path)
+    return f"./{shown}" if shown.startswith("-") else shown  # no option
 
 
 def _resolved(folder: Path, typed: str) -> Path:

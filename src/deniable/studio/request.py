@@ -98,7 +98,9 @@ def request_of(
     takes = spec.takes if spec else frozenset()
     if schema and spec:
         put("method", lambda: check_number(spec, len(schema.protected)))
-    request.rows = put("rows", lambda: _rows(typed(controls, "rows"))) or 0
+    request.rows = (
+        put("rows", lambda: _count(typed(controls, "rows"), "rows expected", 10**12)) or 0
+    )
     request.within = (
         put("within", lambda: _percent(typed(controls, "within"), "the accepted error")) or 0
     )
@@ -107,7 +109,8 @@ def request_of(
     )
     if text := typed(controls, "limit"):
         request.limit = put("limit", lambda: _limit(text, request.prior)) or 0
-    request.waves = put("waves", lambda: _waves(typed(controls, "waves"))) or 0
+    same = "releases of the same people"
+    request.waves = put("waves", lambda: _count(typed(controls, "waves"), same, 1000)) or 0
     if file := typed(controls, "matrix_file"):
         request.responses = {typed(controls, "matrix_of"): str(folder / Path(file).name)}
         if "" in request.responses:
@@ -183,11 +186,7 @@ def tables_in(text: str) -> list[list[str]]:
 
 
 def tables_text(tables: Iterable[Sequence[str]]) -> str:
-    """Return tables of interest as text.
-
-    >>> tables_in(tables_text([["a", "b"], ["two\\nlines"]]))
-    [['a', 'b'], ['two\\nlines']]
-    """
+    """Return tables of interest as text."""
     return "\n".join("\t".join(name.translate(_WRITTEN) for name in table) for table in tables)
 
 
@@ -195,11 +194,11 @@ _MEANT = {"t": "\t", "n": "\n"}
 _WRITTEN = str.maketrans({"\t": r"\t", "\n": r"\n", "\\": r"\\"})
 
 
-def _rows(text: str) -> int:
-    rows = whole_number(text, "rows expected")
-    if not 1 <= rows <= 10**12:
-        raise InputError("rows expected: from 1 to 1000000000000")
-    return rows
+def _count(text: str, what: str, most: int) -> int:
+    count = whole_number(text, what)
+    if not 1 <= count <= most:
+        raise InputError(f"{what}: from 1 to {most}")
+    return count
 
 
 def _limit(text: str, prior: float) -> float:
@@ -207,13 +206,6 @@ def _limit(text: str, prior: float) -> float:
     if limit <= prior:
         raise InputError("the belief after is more than the belief before")
     return limit
-
-
-def _waves(text: str) -> int:
-    waves = whole_number(text, "releases of the same people")
-    if not 1 <= waves <= 1000:
-        raise InputError("releases of the same people: from 1 to 1000")
-    return waves
 
 
 def _percent(text: str, what: str) -> float:

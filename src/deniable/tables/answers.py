@@ -25,7 +25,7 @@ _SHEET_ROWS, _SHEET_COLUMNS, _CELL_CHARACTERS = 1 << 20, 1 << 14, 32767
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Rows of a result as an Arrow table; text is dictionary-encoded, a missing value null."""
+    """Rows of a result as an Arrow table; text is dictionary-encoded, missing values are null."""
 
     table: pa.Table
 

@@ -26,11 +26,7 @@ class Entry:
     ordered: bool = False
 
     def is_missing(self, value: str) -> bool:
-        """Return whether a value is a code for a missing value.
-
-        >>> Entry(missing={"-9": "refused"}, missing_ranges=((90, 99),)).is_missing("97")
-        True
-        """
+        """Return whether a value is a code for a missing value."""
         if value in self.missing:
             return True
         if not self.missing_ranges:

@@ -99,7 +99,8 @@ def released_columns(
             missing = None if forms is not None else missing
             own = pa.string() if column.source else _released_type(kind, column.labels, missing)
             numbers_only = all(re.match(NUMBER, t) for t in column.labels if t != missing)
-            if name in with_range and own == pa.string() and _holds_numbers(kind) and numbers_only:
+            is_number = pa.types.is_integer(kind) or is_fractional(kind)
+            if name in with_range and own == pa.string() and is_number and numbers_only:
                 own = pa.float64()
             elif name in with_dates and pa.types.is_date(kind):
                 own = kind
@@ -178,10 +179,6 @@ def _date(label: str) -> date | None:
         return None
 
 
-def _holds_numbers(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or is_fractional(kind))
-
-
 def number_column(values: NDArray[np.float64], attribute: Attribute, kind: Any) -> Any:
     """Return numbers, or days, as a column of a pyarrow type: whole in one of whole numbers, else
     with two digits of a step of the grid."""
@@ -235,9 +232,8 @@ class Decoder:
         self._values = from_values(
             values, pa.string() if pa.types.is_string_view(value_type) else value_type
         )
-        self.index_type = (
-            column.kind.index_type if self._categorical else _signed_index(len(values) + 1)
-        )
+        signed = pa.from_numpy_dtype(np.min_scalar_type(-len(values) - 1))
+        self.index_type = column.kind.index_type if self._categorical else signed
 
         self.index = numpy_type(self.index_type)
 
@@ -273,7 +269,3 @@ class Decoder:
             return self.dictionary(codes)
         column = self._values.take(self._places(codes))
         return column if column.type == self.kind else column.cast(self.kind)
-
-
-def _signed_index(count: int) -> Any:
-    return pa.from_numpy_dtype(np.min_scalar_type(-count))

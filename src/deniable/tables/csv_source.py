@@ -97,7 +97,9 @@ class CsvSource:
             if stream.peek(2)[:2] == b"\x1f\x8b":
                 # gzip reads files of several members, which parallel compressors write.
                 stream = _Replayed(gzip.GzipFile(fileobj=io.BufferedReader(stream, BLOCK_BYTES)))
-            self._refuse_other_kinds(stream.peek(4)[:4])
+            for magic, what in _OTHER_KINDS.items():
+                if stream.peek(4)[:4].startswith(magic):
+                    raise InputError(f"{self.table}: this is {what}; export the table as CSV")
             encoding = file_format.encoding or _marked(stream.peek(4))
             if encoding == "utf-8-sig" and b"\0" in stream.peek(4)[:4]:
                 raise InputError(
@@ -108,7 +110,8 @@ class CsvSource:
             self._text = _Utf8(stream, encoding)
             self._stream = _Replayed(self._text)
             # A pipe may hold a few rows and stay open: peek only at the available bytes.
-            sample = self._stream.peek(_SAMPLE_BYTES if _seekable(file) else 1)
+            seekable = getattr(file, "seekable", lambda: False)()
+            sample = self._stream.peek(_SAMPLE_BYTES if seekable else 1)
             first = self._stream.peek_record(_HEADER_BYTES).decode()
             excel = re.fullmatch(r"sep=(.)", first)
             if excel:  # Excel's line before the header
@@ -270,11 +273,6 @@ class CsvSource:
         row = 1 + len(self._stream.peek_record(_HEADER_BYTES))
         wanted = row * min(_WIDE_ROWS, _WIDE_CELLS // len(self.names))
         return min(max(BLOCK_BYTES, wanted), _MOST_BLOCK)
-
-    def _refuse_other_kinds(self, start: bytes) -> None:
-        for magic, what in _OTHER_KINDS.items():
-            if start.startswith(magic):
-                raise InputError(f"{self.table}: this is {what}; export the table as CSV")
 
     def _separator(self, first: str, sample: bytes, expected: Collection[str]) -> str:
         """Return the separator under which the first row has the expected names; of several, the
@@ -469,10 +467,6 @@ def _marked(start: bytes) -> str:
     """Return the encoding of a byte order mark; UTF-8 without one."""
     wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return "utf-16" if wide else "utf-8-sig"
-
-
-def _seekable(file: Any) -> bool:
-    return bool(getattr(file, "seekable", lambda: False)())
 
 
 def _size(file: BinaryIO) -> int | None:

@@ -79,11 +79,7 @@ def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
 
 
 def with_texts(name: str, lines: Sequence[str], entry: Entry) -> list[str]:
-    """Return a declaration with the question text added.
-
-    >>> with_texts("sex", ["[[attribute]]", 'name = "sex"'], Entry(question="Your sex?"))
-    ['[[attribute]]', 'name = "sex"', 'question = "Your sex?"']
-    """
+    """Return a declaration with the question text added."""
     named = f"name = {quoted(name)}"
     if not entry.question or entry.question == name:
         return list(lines)

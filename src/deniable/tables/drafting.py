@@ -171,7 +171,11 @@ def draft_with_reasons(
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; a draft needs some")
     if not reader.source.surely_named:
-        _refuse_names_among_values(reader.table, columns)
+        for place, (name, column) in enumerate(columns.items(), 1):
+            if name in column.counts:
+                raise _looks_like_data(
+                    f"{reader.table}: the name of column {place} occurs as a value in it"
+                )
     _refuse_second_header(reader.table, columns)
     if codebook:
         refuse_contradictions(
@@ -263,12 +267,6 @@ def _date_form(column: "_Column") -> str | None:
     """Return the form of a column's dates if the schema must declare it."""
     (form,) = column.forms if len(column.forms) == 1 else (ISO,)
     return None if form == ISO or not _has_range_of_dates(column) else form
-
-
-def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> None:
-    for place, (name, column) in enumerate(columns.items(), 1):
-        if name in column.counts:
-            raise _looks_like_data(f"{table}: the name of column {place} occurs as a value in it")
 
 
 def _refuse_second_header(table: str, columns: dict[str, "_Column"]) -> None:

@@ -227,14 +227,12 @@ class ColumnEncoder:
                 values = [int(names[c]) for c in codes]
             else:
                 values = list(names)
+            n = self.attribute.n_categories
             self._categories[kind] = (
                 from_values(values, kind),
-                np.array([self._code_of(code) for code in codes], dtype=np.int32),
+                np.array([c if c < n else self._missing_code for c in codes], dtype=np.int32),
             )
         return self._categories[kind]
-
-    def _code_of(self, place: int) -> int:
-        return place if place < self.attribute.n_categories else self._missing_code
 
     def _number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return the codes of numbers: categories that are the texts of numbers."""

@@ -173,7 +173,9 @@ class FrameSource:
         if name not in self._columns:
             series = _dense(self._frame[name])
             try:
-                array = None if _holds_objects(series) else series.to_arrow()
+                # Polars would return addresses of objects, not values.
+                objects = series.dtype == nw.Object and series.implementation.is_polars()
+                array = None if objects else series.to_arrow()
             except (pa.ArrowException, TypeError, ValueError, OverflowError):
                 array = None  # the error text shows the value
             if array is None:
@@ -192,11 +194,6 @@ def _dense(series: Any) -> Any:
     if type(getattr(native, "dtype", None)).__name__ != "SparseDtype":
         return series
     return nw.from_native(native.sparse.to_dense(), series_only=True)
-
-
-def _holds_objects(series: Any) -> bool:
-    """Return whether Polars would return addresses instead of values."""
-    return bool(series.dtype == nw.Object and series.implementation.is_polars())
 
 
 def _of_types(series: Any) -> str:

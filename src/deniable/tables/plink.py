@@ -200,11 +200,7 @@ def _pairs_of_bytes() -> NDArray[np.int64]:
 
 
 def packed(bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return pairs of bits, shape (n,), four to a byte, the first the lowest, padded with zeros.
-
-    >>> packed(np.array([0, 1, 2, 3, 1], dtype=np.uint8)).tolist()
-    [228, 1]
-    """
+    """Return pairs of bits, shape (n,), four to a byte, the first the lowest, padded with zeros."""
     count = len(bits)
     padded = np.zeros(-(-count // 4) * 4, dtype=np.uint8)
     padded[:count] = bits

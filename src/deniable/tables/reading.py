@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal
@@ -380,19 +381,16 @@ def open_table(
     of released rows is expected, whose numbers are points.
     """
     files = files_of(source)
-
-    def one(path: Any) -> TableReader:
-        return open_unit(
-            path,
-            attributes,
-            keep,
-            other_columns=other_columns,
-            show_values=show_values,
-            batch_rows=batch_rows,
-            file_format=file_format,
-            rounding=rounding,
-        )
-
+    one = partial(
+        open_unit,
+        attributes=attributes,
+        keep=keep,
+        other_columns=other_columns,
+        show_values=show_values,
+        batch_rows=batch_rows,
+        file_format=file_format,
+        rounding=rounding,
+    )
     if files is None:
         return one(source)
     return one(files[0]) if len(files) == 1 else SeveralTables(files, one)

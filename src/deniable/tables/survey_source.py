@@ -39,11 +39,7 @@ _MOMENT = {
 
 
 def survey_program(start: bytes) -> str | None:
-    """Return the program with these first bytes: "spss", "stata", "sas", "xport", or None.
-
-    >>> survey_program(b"$FL2@(#) SPSS DATA FILE".ljust(32))
-    'spss'
-    """
+    """Return the program with these first bytes: "spss", "stata", "sas", "xport", or None."""
     if start[:4] in (b"$FL2", b"$FL3"):
         return "spss"
     if start.startswith(b"<stata_dta>") or (

@@ -265,7 +265,10 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
     with open_table(rows, [], names, file_format=AS_RELEASED) as reader:
         batches = (batch.kept for batch in reader)
         if kind == "csv":
-            _write_text(target, dict(reader.columns), batches)
+            own = [Column(name, of) for name, of in reader.columns]
+            with TableWriter(target, own) as writer:
+                for kept in batches:
+                    writer.write([], kept)
         elif kind == "parquet":
             _write_parquet(target, dict(reader.columns), batches, columns, schema)
         else:
@@ -365,12 +368,6 @@ def _bare(array: Any) -> Any:
         array = pc.utf8_trim_whitespace(array)
         return pc.if_else(pc.equal(array, ""), None, array)
     return array
-
-
-def _write_text(target: Path, kinds: Mapping[str, Any], batches: Any) -> None:
-    with TableWriter(target, [Column(name, kind) for name, kind in kinds.items()]) as writer:
-        for kept in batches:
-            writer.write([], kept)
 
 
 def _write_parquet(

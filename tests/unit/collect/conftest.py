@@ -14,9 +14,9 @@ POSTGRESQL = pytest.param(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster() -> Iterator[postgres.Cluster]:
-    with postgres.cluster() as running:
+    with postgres.cluster(durable=False) as running:
         yield running
 
 

@@ -39,10 +39,11 @@ class Cluster:
 
     Args:
         folder: its data and its socket; there is no port.
+        durable: it waits for the disk at every commit.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, durable: bool) -> None:
+        self.folder, self.durable = folder, durable
         self._databases = 0
         words = [*program("initdb"), "-D", "data", "-U", "owner", "-A", "trust", "--no-sync"]
         subprocess.run(
@@ -51,7 +52,8 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        options = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=on"]
+        options = ["listen_addresses=", f"unix_socket_directories={self.folder}"]
+        options.append(f"fsync={'on' if self.durable else 'off'}")
         words = [*program("postgres"), "-D", "data"]
         for option in options:
             words += ["-c", option]
@@ -60,6 +62,7 @@ class Cluster:
         ready = [*program("pg_isready"), "-q", "-h", str(self.folder)]
         while subprocess.run(ready, check=False).returncode:
             assert self.process.poll() is None, (self.folder / "log").read_text()
+            time.sleep(0.02)
 
     def kill(self) -> None:
         """End every process of it at once."""
@@ -101,12 +104,12 @@ class Cluster:
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(*, durable: bool = True) -> Iterator[Cluster]:
     """Start a server; ask first whether ``INITDB`` is there."""
     with tempfile.TemporaryDirectory(prefix="pg-") as place:
         if os.geteuid() == 0:
             os.chown(place, pwd.getpwnam(user()).pw_uid, -1)
-        made = Cluster(Path(place))
+        made = Cluster(Path(place), durable=durable)
         try:
             yield made
         finally:

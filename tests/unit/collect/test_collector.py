@@ -382,7 +382,7 @@ def test_who_goes_before_the_end_of_a_body_is_forgotten(url: str, everyone: Stud
     assert post(url, body_of(everyone.study, seed=95))[0] in (200, 201)
 
 
-REQUESTS = int(os.environ.get("REQUESTS", "600"))
+REQUESTS = int(os.environ.get("REQUESTS", "300"))
 
 
 @pytest.mark.slow

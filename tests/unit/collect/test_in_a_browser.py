@@ -396,7 +396,9 @@ def test_a_full_storage_is_said_and_one_record_is_sent(
         assert len(set(watch.posts())) == 1
 
 
-@pytest.mark.parametrize("moment", ["drawn", "sent", "confirmed"])
+@pytest.mark.parametrize(
+    "moment", ["drawn", "sent", pytest.param("confirmed", marks=pytest.mark.weekly)]
+)
 def test_a_killed_browser_sends_the_same_record_again(tmp_path: Path, moment: str) -> None:
     folder, watch = example_folder(tmp_path), Watched(lose=math.inf if moment == "sent" else 0)
     profile = tmp_path / "profile"
@@ -519,9 +521,9 @@ def press(browser: webdriver.Chrome, there: Callable[[str], bool], key: str) -> 
     raise AssertionError("the tab key does not lead there")
 
 
-@pytest.mark.parametrize("language", ["en", "ar"])
+@pytest.mark.parametrize(("language", "widths"), [("en", (320, 1280)), ("ar", (320,))])
 def test_no_rule_of_accessibility_is_broken_in_any_state(
-    browser: webdriver.Chrome, tmp_path: Path, language: str
+    browser: webdriver.Chrome, tmp_path: Path, language: str, widths: tuple[int, ...]
 ) -> None:
     for name in ("open", "invited"):
         (tmp_path / name).mkdir()
@@ -536,42 +538,42 @@ def test_no_rule_of_accessibility_is_broken_in_any_state(
             wait_for(browser, "introduction")
             assert browser.execute_script("return document.documentElement.lang") == language
             browser.find_element(By.CSS_SELECTOR, "#try summary").click()
-            assert broken(browser) == []
+            assert broken(browser, widths) == []
             browser.find_element(By.ID, "agree").click()
             for summary in browser.find_elements(By.CSS_SELECTOR, "summary"):
                 summary.click()
             browser.find_element(By.ID, "send").click()  # lists what has no answer
-            assert broken(browser) == []
+            assert broken(browser, widths) == []
             browser.get("about:blank")
             browser.get(url)
             send(browser, "retry")
-            assert broken(browser) == []
+            assert broken(browser, widths) == []
             watch.refuse = 0
             wait_for(browser, "done")
             browser.find_element(By.CSS_SELECTOR, "#withdraw summary").click()
-            assert broken(browser) == []
+            assert broken(browser, widths) == []
             browser.refresh()
             wait_for(browser, "answered")
-            assert broken(browser) == []
+            assert broken(browser, widths) == []
         with served(invited, Watched()) as url:
             browser.get(url)
             wait_for(browser, "no-token")
-            assert broken(browser) == []
+            assert broken(browser, widths) == []
             page.write_bytes(page_bytes(invited.study))
             for address, end in ((url, "not-taken"), (page.as_uri(), "file")):
                 browser.get("about:blank")
                 browser.get(f"{address}#{'0' * 32}")
                 send(browser, end)
-                assert broken(browser) == []
+                assert broken(browser, widths) == []
             forget(browser)
         page.write_bytes(altered(invited.study, lower_epsilon))
         browser.get(page.as_uri())
         wait_for(browser, "refused")
-        assert broken(browser) == []
+        assert broken(browser, widths) == []
     finally:
         browser.execute_cdp_cmd(tell, {"userAgent": agent, "acceptLanguage": ""})
     browser.execute_script("document.body.append(Object.assign(new Image(), {src: 'x'}))")
-    assert broken(browser) != []  # an image without a text
+    assert broken(browser, widths) != []  # an image without a text
 
 
 def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(

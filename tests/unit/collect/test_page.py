@@ -17,6 +17,7 @@ from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.statement.record import mechanism_to_plain, to_json
+from marked import weekly_after
 from unit.collect.studies import TODAY, example_study
 
 
@@ -76,7 +77,7 @@ def test_a_page_that_is_too_large_is_refused(study: Study, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:respondents read the codes of categories")
-@pytest.mark.parametrize("family", ["score-table", "pattern-table"])
+@pytest.mark.parametrize("family", weekly_after(1, ["score-table", "pattern-table"]))
 def test_the_default_law_of_sixteen_attributes_fits_the_page(tmp_path: Path, family: str) -> None:
     """At a total; and at the same levels, the most that is held as a table of all patterns."""
     sizes = (2, 50, 20, 40) * 4

@@ -12,7 +12,7 @@ from deniable.collect import releasing
 from deniable.collect.client import draw
 from deniable.collect.collector import submission_of
 from deniable.collect.counting import open_collected
-from deniable.collect.releasing import add, export, remembered_study, stored_codes, unpacked
+from deniable.collect.releasing import add, export, remembered_study, unpacked
 from deniable.collect.store import Store
 from deniable.errors import InputError
 from deniable.estimate.source import open_release
@@ -28,7 +28,8 @@ def test_a_release_of_what_was_collected_holds_together(tmp_path: Path) -> None:
     store = folder.open_store()
     bodies = [draw(folder.study, ANSWERS, "", SeededRandomness(n)).body for n in range(120)]
     store.submit([submission_of(folder.study, body) for body in bodies], TODAY)
-    batches = [np.array([*batch.values()]) for batch in stored_codes(folder.study, store)]
+    records = (unpacked(folder.study, packed) for packed in store.records())
+    batches = [np.array([*batch.values()]) for batch in records]
     codes = np.concatenate(batches, axis=1)
     store.dispose()
     sent = [folder.study.decode(json.loads(body)["record"]) for body in bodies]

@@ -48,7 +48,7 @@ def test_a_second_engine_draws_what_python_draws_from_the_same_bytes(name: str) 
     assert wrong_in_quickjs(found(name)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_so_it_does_for_thousands_of_records(name: str) -> None:
     count, mechanism = -(-vectors.RECORDS // len(MECHANISMS)), MECHANISMS[name]

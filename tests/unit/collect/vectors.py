@@ -38,7 +38,7 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.schema import Attribute, Schema
 from deniable.schema.attribute import EPOCH
 
-RECORDS = int(os.environ.get("RECORDS", "8000"))  # of all mechanisms together: just records
+RECORDS = int(os.environ.get("RECORDS", "2400"))  # of all mechanisms together: just records
 MASK = (1 << 64) - 1
 CORNERS = (0, MASK, 1 << 63, (1 << 63) - 1, MASK // 3, 2 * (MASK // 3), MASK // 5)
 

@@ -15,7 +15,7 @@ from deniable.schema import Schema
 from deniable.solvers.patterns import balanced, least_error, optimal
 from deniable.solvers.patterns.ramps.one_law import CommonLaw
 from deniable.statement.caps import cap_text, caps_of_text, resolve_caps
-from marked import slow_after
+from marked import weekly_after
 
 
 def test_caps_mean_the_same_as_text_and_in_nats() -> None:
@@ -99,14 +99,10 @@ def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach() ->
 
 @pytest.mark.parametrize(
     ("levels", "most"),
-    slow_after(
-        0,
-        [
-            ([500.0, 300, 1, 1], 802.0),
-            ([600.0] + [1e-6] * 3, 600.1),
-            ([600.0] + [1e-6] * 20, 600.1),
-        ],
-    ),
+    [
+        pytest.param([600.0] + [1e-6] * 3, 600.1, marks=pytest.mark.slow),
+        *weekly_after(0, [([500.0, 300, 1, 1], 802.0), ([600.0] + [1e-6] * 20, 600.1)]),
+    ],
 )
 def test_beside_levels_of_hundreds_of_nats_a_law_is_found(levels, most) -> None:
     # Gates narrower than a unit of their sum, and λ below every double, were errors of the user's.

@@ -54,23 +54,35 @@ class Mixture:
 
 
 class Pool:
-    """Ramps to mix, and what each delivers, whatever levels are asked for.
+    """Ramps to mix, and the contributions of each.
 
-    ``about``: about the record's ε, in nats.
+    ``problem``: the levels, shape (m,). ``caps``: γ in nats, shape (m,). ``floor``: on pairs, or
+    None. ``about``: about the record's ε, in nats. ``exactly``: returns the contributions of a ramp
+    as it is drawn.
     """
 
     def __init__(
-        self, sums: FourierSums, about: float, exactly: Callable[[Ramp], Delivered]
+        self,
+        sums: FourierSums,
+        problem: Problem,
+        caps: FloatArray,
+        floor: float | None,
+        about: float,
+        exactly: Callable[[Ramp], Delivered],
     ) -> None:
         self._sums, self._about, self._exactly = sums, about, exactly
+        self._problem, self._steepest, self._floor = problem, below_caps(caps), floor
         self.ramps: list[Ramp] = []
         self._exact: set[int] = set()
-        m = len(sums.size)
+        m, a = len(sums.size), problem.n_categories
         self._scale = math.exp(about)
         self._first, self._second = np.triu_indices(m)
         one_each = (self._first == self._second) & (sums.size[self._first] < 2)
         self._first, self._second = self._first[~one_each], self._second[~one_each]
-        self._held = np.empty((0, 2 + m + len(self._first)))  # end, total, changed, pairs
+        single = a * problem.keep_excess / (a - 1.0)
+        self._product = single[self._first] * single[self._second]
+        # End, total, total by level, pairs.
+        self._rows = np.empty((0, 2 + m + len(self._first)))
 
     def add(self, ramps: Iterable[Ramp]) -> None:
         """Add ramps, as far as they fall by more than a hundredth of where they start to."""
@@ -81,28 +93,28 @@ class Pool:
             if falls > 0.01 * start:
                 self.ramps.append(Ramp(slopes, start, falls))
                 new.append(self._row(self._sums.delivered(self.ramps[-1])))
-        self._held = np.vstack([self._held, *new])
+        self._rows = np.vstack([self._rows, *new])
 
     def _row(self, got: Delivered) -> FloatArray:
         end = math.exp(got.log_end) * self._scale
         pairs = got.pairs[self._first, self._second]
-        return np.concatenate([[end, got.total], got.changed, pairs])
+        by_level = got.changed / self._problem.change_probability - got.total
+        return np.concatenate([[end, got.total], by_level, pairs])
 
-    def add_always(self, level: FloatArray, caps: FloatArray, change: FloatArray) -> None:
-        """Add the uniform and the product law, with which any levels and floors are met, and the
-        steepest ramp under the caps, with which larger levels are.
-
-        ``level, caps``: in nats, shapes (m,). ``change``: requested chances of change, shape (m,).
-        """
-        # A ramp with slopes of 1e-7 of the levels stands for the uniform law.
+    def fill(self, ramps: Iterable[Ramp]) -> None:
+        """Add ramps with their neighbours; the uniform and the product law, with which any levels
+        and floors are met; and the steepest ramp under the caps."""
+        level, change = self._problem.attribute_epsilon, self._problem.change_probability
+        # A ramp with slopes of 1e-7 of the levels is next to the uniform law.
         self.add(Ramp(part * level, 0.0, math.inf) for part in (1e-7, 1.0))
-        steepest = below_caps(caps)
-        mean = float((steepest * self._sums.size) @ change)
-        self.add([Ramp(steepest, 0.5 * mean, math.inf)])
+        mean = float((self._steepest * self._sums.size) @ change)
+        self.add([Ramp(self._steepest, 0.5 * mean, math.inf)])
+        for ramp in ramps:
+            self._add_about(ramp)
 
-    def add_about(self, ramp: Ramp, caps: FloatArray) -> None:
-        """Add a ramp and its neighbours under the caps, shape (m,)."""
-        steepest = below_caps(caps)
+    def _add_about(self, ramp: Ramp) -> None:
+        """Add a ramp and its neighbours under the caps."""
+        steepest = self._steepest
         # A ramp that falls by less than a cap keeps it, however steep it is.
         most = np.where(steepest < ramp.height, steepest, np.inf)
         slopes = np.minimum(ramp.slopes, most)
@@ -116,15 +128,14 @@ class Pool:
                 other[i] = min(factor * slopes[i], most[i])
                 self.add([Ramp(other, ramp.start, ramp.height)])
 
-    def mixed(self, problem: Problem, floor: float | None) -> Mixture | None:
+    def mixed(self) -> Mixture | None:
         """Return the mixture of least ε that meets levels and keeps a floor; None if none is found.
 
         What it uses is evaluated as it is drawn, until it uses nothing else; at last it may not.
         """
         for tries in range(8):
             among = np.arange(len(self.ramps)) if tries < 5 else np.array(sorted(self._exact))
-            rows, product = self._rows(problem)
-            solved = _shares(rows[among], product, problem.n_attributes, floor, self._scale)
+            solved = self._shares(self._rows[among])
             if solved is None:
                 return None
             shares = solved[0]
@@ -132,28 +143,27 @@ class Pool:
             new = [place for place in used if place not in self._exact]
             if not new:
                 shares = shares[shares > 0.0]
-                epsilon = self._epsilon(float(rows[used, 0] @ shares))
+                epsilon = self._epsilon(float(self._rows[used, 0] @ shares))
                 return Mixture([self.ramps[place] for place in used], shares, epsilon)
             for place in new:
-                self._held[place] = self._row(self._exactly(self.ramps[place]))
+                self._rows[place] = self._row(self._exactly(self.ramps[place]))
             self._exact.update(new)
         return None
 
     def _epsilon(self, end: float) -> float:
         return self._about - math.log(end)
 
-    def price(
-        self, problem: Problem, floor: float | None, caps: FloatArray, rounds: int = ROUNDS
-    ) -> None:
-        """Add ramps that the program's multipliers ask for.
+    def _shares(self, rows: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        m = self._problem.n_attributes
+        return _shares(rows, self._product, m, self._floor, self._scale)
 
-        ``caps``: γ in nats, shape (m,).
-        """
-        m, smooth, steepest = problem.n_attributes, None, below_caps(caps)
+    def price(self) -> None:
+        """Add ramps that the program's multipliers ask for."""
+        m, smooth = self._problem.n_attributes, None
         costs = list[float]()
-        for _ in range(rounds):
-            rows, product = self._rows(problem)
-            solved = _shares(rows, product, m, floor, self._scale)
+        for _ in range(ROUNDS):
+            rows = self._rows
+            solved = self._shares(rows)
             if solved is None:
                 return
             shares, newest = solved
@@ -170,18 +180,16 @@ class Pool:
                 smooth[0],
                 self._scale,
                 smooth[2] - float(by_level.sum()),
-                by_level / problem.change_probability,
+                by_level / self._problem.change_probability,
                 pairs,
             )
             worth, mass = self._sums.worth(prices), float(rows[:, 1] @ shares)
             most = np.argsort(-shares)[:_TRIED]
             starts = [self.ramps[place] for place in most[shares[most] > 0.0].tolist()]
-            found = [self._better(worth, mass, ramp, steepest) for ramp in starts]
+            found = [self._better(worth, mass, ramp) for ramp in starts]
             self.add(ramp for ramp in found if ramp is not None)
 
-    def _better(
-        self, worth: Callable[[Ramp], Worth], mass: float, ramp: Ramp, steepest: FloatArray
-    ) -> Ramp | None:
+    def _better(self, worth: Callable[[Ramp], Worth], mass: float, ramp: Ramp) -> Ramp | None:
         """Return a ramp near another that is worth most for what it takes up; None if none is
         worth more than 0.
 
@@ -190,7 +198,7 @@ class Pool:
         """
         from scipy.optimize import minimize
 
-        size = self._sums.size
+        size, steepest = self._sums.size, self._steepest
         whole = float(steepest @ size)
         most = np.append(steepest, [whole, min(whole, self._about + _BELOW_RECORD)])
 
@@ -220,14 +228,6 @@ class Pool:
         if not found.fun < 0.0:
             return None
         return Ramp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))
-
-    def _rows(self, problem: Problem) -> tuple[FloatArray, FloatArray]:
-        """Return what is held as rows of the program for these levels, and t's factors φ_i φ_j."""
-        m, a = problem.n_attributes, problem.n_categories
-        rows = self._held.copy()
-        rows[:, 2 : m + 2] = rows[:, 2 : m + 2] / problem.change_probability - rows[:, 1:2]
-        attenuation = a * problem.keep_excess / (a - 1.0)
-        return rows, attenuation[self._first] * attenuation[self._second]
 
 
 def _shares(

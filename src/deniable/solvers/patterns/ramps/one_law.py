@@ -17,7 +17,7 @@ from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.optimal import MOST_IN_TABLE, Part
 from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
-from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
+from deniable.solvers.patterns.ramps.mixture import Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.quantize import Sums, Tables
 from deniable.solvers.patterns.ramps.search import RampSearch
@@ -86,14 +86,12 @@ class CommonLaw:
             if part is not None or self._floor is None:
                 return part
         if self._aimed.n_attributes <= MOST_MIXED:
-            pool = self.pool(fit)
-            self.price(pool)
-            part = self.mixed(pool)
+            part = self._mixed(fit)
             if part is not None:
                 return part
         return None if fit is None else self.single(fit)
 
-    def single(self, fit: Fit, *, sure: bool = True) -> Part | None:
+    def single(self, fit: Fit) -> Part | None:
         """Return the law of a ramp as drawn, its top moved up for the floor if need be; None if
         none passes its checks."""
         now: Fit | None = fit
@@ -104,9 +102,7 @@ class CommonLaw:
         for _ in range(4):
             part = None if now is None else self._drawn.single(self._groups, self._group_caps, now)
             part = None if part is None else self._checked(part)
-            if now is None or (
-                part is not None and (not sure or keep_floor([part.law], self._floor))
-            ):
+            if now is None or (part is not None and keep_floor([part.law], self._floor)):
                 return part
             now = self._search.moved(now, 1.02 * now.top)
         return None
@@ -118,34 +114,19 @@ class CommonLaw:
         met &= (account.attribute_epsilon_floor >= level - AIM).all()
         return part if met and (account.epsilon_given_rest <= self._caps).all() else None
 
-    def pool(self, fit: Fit | None) -> Pool:
-        """Return ramps to mix about the best one, under these caps."""
-        pool = Pool(self._sums, self._height, self._drawn.delivered)
-        level, change = self._groups.attribute_epsilon, self._groups.change_probability
-        pool.add_always(level, self._group_caps, change)
-        ramps = [Ramp(level, 0.0, math.inf)]
+    def _mixed(self, fit: Fit | None) -> Part | None:
+        """Return the law of the best mixture of ramps about this one as drawn; None if none passes
+        its checks."""
+        floor = None if self._floor is None else self._floor + 3.0 * FLOOR_MARGIN
+        pool = Pool(
+            self._sums, self._groups, self._group_caps, floor, self._height, self._drawn.delivered
+        )
+        ramps = [Ramp(self._groups.attribute_epsilon, 0.0, math.inf)]
         if fit is not None:
             ramps = [each.ramp for each in (fit, *self._search.raised(fit))]
-        for ramp in ramps:
-            pool.add_about(ramp, self._group_caps)
-        return pool
-
-    def price(self, pool: Pool, rounds: int = ROUNDS) -> None:
-        """Add what the mixture for these levels lacks, in so many rounds."""
-        pool.price(self._groups, self._floor_aimed, self._group_caps, rounds)
-
-    @property
-    def _floor_aimed(self) -> float | None:
-        return None if self._floor is None else self._floor + 3.0 * FLOOR_MARGIN
-
-    def mixture(self, pool: Pool) -> Mixture | None:
-        """Return the best mixture for these levels, which may be larger than those it was found
-        for; None if there is none."""
-        return pool.mixed(self._groups, self._floor_aimed)
-
-    def mixed(self, pool: Pool) -> Part | None:
-        """Return the law of the best mixture as drawn; None if none passes its checks."""
-        found = self.mixture(pool)
+        pool.fill(ramps)
+        pool.price()
+        found = pool.mixed()
         if found is None:
             return None
         try:

@@ -1,6 +1,7 @@
 """A mixture meets levels, caps and floors by enumeration, and is near the linear program."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,22 +17,18 @@ from unit.solvers.patterns.ramps.enumerated import Enumerated
 from unit.solvers.patterns.requests import request
 
 
-def pool_of(problem: Problem) -> Pool:
-    exact, sums = PatternSums(orbits(problem)), FourierSums(problem.n_categories)
-    pool = Pool(sums, 3.0, exact.delivered)
-    fill(pool, sums, problem)
-    return pool
-
-
-def fill(pool: Pool, sums: FourierSums, problem: Problem) -> None:
-    """Add what is mixed at first under caps of twice the levels."""
-    level, caps = problem.attribute_epsilon, 2.0 * problem.attribute_epsilon
+def pool_of(
+    problem: Problem, floor: float | None, exactly: Callable[[Ramp], Delivered] | None = None
+) -> Pool:
+    """Return what is mixed at first under caps of twice the levels."""
+    caps, sums = 2.0 * problem.attribute_epsilon, FourierSums(problem.n_categories)
+    exactly = exactly or PatternSums(orbits(problem)).delivered
+    pool = Pool(sums, problem, caps, floor, 3.0, exactly)
     search = RampSearch(sums, problem, caps, 3.0)
     best = search.best()
     assert best is not None
-    pool.add_always(level, caps, problem.change_probability)
-    for fit in (best, *search.raised(best)):
-        pool.add_about(fit.ramp, caps)
+    pool.fill(fit.ramp for fit in (best, *search.raised(best)))
+    return pool
 
 
 def density_of(mixture: Mixture, problem: Problem) -> FloatArray:
@@ -50,10 +47,10 @@ def test_a_mixture_keeps_all_that_is_asked_and_costs_little_more_than_the_optimu
 ) -> None:
     problem = checked_problem(*request(seed, 6))
     level, caps = problem.attribute_epsilon, 2.0 * problem.attribute_epsilon
-    pool = pool_of(problem)
-    first = pool.mixed(problem, floor)
-    pool.price(problem, floor, caps)
-    mixture = pool.mixed(problem, floor)
+    pool = pool_of(problem, floor)
+    first = pool.mixed()
+    pool.price()
+    mixture = pool.mixed()
     assert first is not None
     assert mixture is not None
     assert mixture.epsilon <= first.epsilon + 1e-9
@@ -69,29 +66,17 @@ def test_a_mixture_keeps_all_that_is_asked_and_costs_little_more_than_the_optimu
     assert exact.epsilon - 1e-9 <= mixture.epsilon <= 1.03 * exact.epsilon
 
 
-def test_what_is_mixed_meets_larger_levels_too() -> None:
-    problem = checked_problem(*request(3, 6))
-    larger = checked_problem(problem.counts.tolist(), (1.05 * problem.attribute_epsilon).tolist())
-    pool = pool_of(problem)
-    mixture = pool.mixed(larger, 0.5)
-    assert mixture is not None
-    density = density_of(mixture, problem)
-    levels = Enumerated(problem.n_categories).levels(density)
-    np.testing.assert_allclose(levels, larger.attribute_epsilon, atol=1e-10)
-
-
 def test_only_what_is_used_is_evaluated_exactly_and_once() -> None:
     problem = checked_problem(*request(4, 6))
-    exact, sums, looked_at = PatternSums(orbits(problem)), FourierSums(problem.n_categories), []
+    exact, looked_at = PatternSums(orbits(problem)), []
 
     def exactly(ramp: Ramp) -> Delivered:
         looked_at.append(id(ramp.slopes))
         return exact.delivered(ramp)
 
-    pool = Pool(sums, 3.0, exactly)
-    fill(pool, sums, problem)
+    pool = pool_of(problem, 0.5, exactly)
     for _ in range(2):
-        mixture = pool.mixed(problem, 0.5)
+        mixture = pool.mixed()
         assert mixture is not None
         assert {id(ramp.slopes) for ramp in mixture.ramps} <= set(looked_at)
     assert len(looked_at) < len(pool.ramps) / 2
@@ -99,10 +84,11 @@ def test_only_what_is_used_is_evaluated_exactly_and_once() -> None:
 
 def test_levels_that_no_mixture_meets_have_none() -> None:
     problem = checked_problem(*request(5, 6))
-    pool = Pool(FourierSums(problem.n_categories), 3.0, PatternSums(orbits(problem)).delivered)
-    pool.add([Ramp(1e-7 * problem.attribute_epsilon, 0.0, math.inf)])
-    assert pool.mixed(problem, None) is None
-    pool.price(problem, None, 2.0 * problem.attribute_epsilon)
+    level, sums = problem.attribute_epsilon, FourierSums(problem.n_categories)
+    pool = Pool(sums, problem, 2.0 * level, None, 3.0, PatternSums(orbits(problem)).delivered)
+    pool.add([Ramp(1e-7 * level, 0.0, math.inf)])
+    assert pool.mixed() is None
+    pool.price()
     assert len(pool.ramps) == 1
 
 
