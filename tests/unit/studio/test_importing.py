@@ -50,6 +50,7 @@ def shown_rows(page: str) -> list[str]:
     return re.findall(r"<td>(?:<span[^>]*>)?([^<]*)", rows)
 
 
+@pytest.mark.slow
 def test_a_latin_1_table_is_opened_and_every_column_has_a_role(tmp_path: Path) -> None:
     (tmp_path / "klinik.csv").write_text(KLINIK, encoding="latin-1")
 
