@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.planning.trend_power import SENTENCE, plan_trend, without_privacy
 from deniable.schema import Schema
-from marked import weekly_after
+from marked import slow_after, weekly_after
 
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "plink.md"
 ROW = re.compile(
