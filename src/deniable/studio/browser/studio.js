@@ -59,6 +59,7 @@ function outdate(form) {
 let turn = 0;
 let seen = at("body").dataset.draft;
 let steps = 0; // on their way
+let typed = false; // since the last accepted response: the server's draft may be the previous one
 const tab = crypto.randomUUID(); // what this page changed last it may change again
 let pause = 0;
 const turns = new WeakMap();
@@ -70,6 +71,7 @@ document.addEventListener("input", (event) => {
   outdate(moved.form);
   if (!moved.closest("#request") || moved.name.startsWith("table.")) return;
   turn += 1;
+  typed = true;
   outdateAnswers();
   document.querySelector("#request > .notice[role=status]")?.remove(); // of the previous request
   clearTimeout(pause);
@@ -100,7 +102,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     }
     if (detail.elt.id === "request") clearTimeout(pause);
   }
-  turns.set(detail.xhr, turn);
+  turns.set(detail.xhr, typed && detail.requestConfig.verb === "get" ? -1 : turn);
 });
 document.addEventListener("htmx:afterRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") steps -= 1;
@@ -120,6 +122,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     return;
   }
   seen = theirs;
+  typed = false;
   at("refused").hidden = true;
   const { name, value } = document.activeElement;
   left = { name, value, view: at("body").dataset.view };
