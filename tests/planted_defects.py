@@ -92,7 +92,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         "unit/laws/votes/gated unit/laws/votes/as_drawn",
     ): [
         ("(shift + n, kept * plain), (", "(shift + n, kept * extra), ("),
-        ("yes * (a / (a - 1)), no * a", "yes * a, no * a"),
+        ("tops[0], before) * (a / (a - 1))", "tops[0], before) * a"),
         ("(shift + n + 1, kept * extra)", "(shift + n, kept * extra)"),
         ("shift + first - start", "shift + first"),
         ("state - self._starts[place] + table", "state + table"),

@@ -23,6 +23,7 @@ BENCHMARKS = ROOT / "benchmarks"
 MACHINE = {"processor": "a processor", "cores": 2, "load": 3.0, "python": "3.11"}
 
 
+@pytest.mark.slow
 def test_the_report_has_every_table_and_only_rows_of_what_was_measured(tmp_path: Path) -> None:
     title = "joint tables with standard errors"
     cells = [{"cells": 10**k, "s": 1e-7 * 10**k} for k in range(2, 8)]

@@ -42,8 +42,13 @@ SLOW = {
     "docs/howto/audit.md",
     "docs/howto/ledger.md",
     "docs/howto/models.md",
+    "docs/howto/plink.md",
+    "docs/howto/r.md",
+    "docs/howto/researcher.md",
+    "docs/howto/steward.md",
     "docs/howto/survey.md",
     "docs/howto/synthetic.md",
+    "docs/independence.md",
     "docs/lambda.md",
     "docs/scale.md",
 }

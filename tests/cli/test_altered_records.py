@@ -21,7 +21,7 @@ from deniable.statement.record import mechanism_from_plain
 from deniable.statement.stored import FORMAT_VERSION
 
 GOLDEN = Path(__file__).parents[1] / "golden" / str(FORMAT_VERSION)
-MOST = int(os.environ.get("ALTERED", "20"))
+MOST = int(os.environ.get("ALTERED", "10"))
 """Numbers of each family that are moved by a unit and by one per cent, all that there are if it has
 fewer; and as many random changes of each."""
 

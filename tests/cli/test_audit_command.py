@@ -16,6 +16,7 @@ def test_the_command_says_what_it_can_see_and_then_what_it_found(deniable, peopl
     assert done.out.splitlines()[-1] == "Consistent with the claim; an audit cannot prove it"
 
 
+@pytest.mark.slow
 def test_another_program_is_refuted_with_status_one(deniable, people):
     schema = (people / "people.toml").read_text().replace("bins = [0, 30, 60, 120]", "")
     (people / "p.toml").write_text(

@@ -7,7 +7,6 @@ chosen call. They draw from a seed, so that a whole new output is known to the b
 import contextlib
 import errno
 import io
-import itertools
 import os
 import resource
 import shutil
@@ -198,29 +197,32 @@ def prepared() -> Iterator[Path]:
         ),
         folder / "people.parquet",
     )
-    # Once in this process, so that its copies need not import anything.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stderr", io.StringIO())
-        patch.setattr(sys, "stdout", io.StringIO())
-        warm = fresh(folder, "warm")
-        patch.chdir(warm)
-        terminate = signal.getsignal(signal.SIGTERM)
-        for name, command in COMMANDS.items():
-            if name in SLOW:
-                continue
-            main(command.words)
-            command.output.rename(f"done-{len(list(warm.iterdir()))}")
-        signal.signal(signal.SIGTERM, terminate)
+    warm = fresh(folder, "warm")
+    for name, command in COMMANDS.items():
+        if name not in SLOW:
+            run_here(command.words, warm)
+            (warm / command.output).rename(warm / f"done-{len(list(warm.iterdir()))}")
     yield folder
     shutil.rmtree(place)
 
 
 @pytest.fixture(scope="module")
 def traced(prepared: Path) -> Path:
-    """The same with a frontier in it, which takes seconds."""
-    status, said = outcome([*FRONTIER, "front"], prepared)
-    assert status == 0, said
+    """The same with a frontier in it, and with what only slow commands import imported."""
+    run_here([*FRONTIER, "front"], prepared)
+    run_here(COMMANDS["reproduce"].words, fresh(prepared, "warm"))
     return prepared
+
+
+def run_here(words: list[str], folder: Path) -> None:
+    """Run a command in this process, so that its copies need not import anything."""
+    terminate = signal.getsignal(signal.SIGTERM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", io.StringIO())
+        patch.setattr(sys, "stdout", io.StringIO())
+        patch.chdir(folder)
+        main(words)
+    signal.signal(signal.SIGTERM, terminate)
 
 
 def fresh(prepared: Path, name: str) -> Path:
@@ -281,12 +283,13 @@ QUICK = [("share", True)]
 @pytest.mark.parametrize(
     ("name", "older"),
     [
-        pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK))
-        for case in itertools.product(COMMANDS, (True, False))
-    ],
+        pytest.param(name, True, marks=[pytest.mark.slow] * ((name, True) not in QUICK))
+        for name in COMMANDS
+    ]
+    + [pytest.param(name, False, marks=pytest.mark.weekly) for name in COMMANDS],
 )
 def test_a_killed_command_leaves_the_older_output_or_the_newer(request, no_plot, name, older):
-    folder = request.getfixturevalue("traced" if name == "frontier pick" else "prepared")
+    folder = request.getfixturevalue("traced" if name in SLOW else "prepared")
     kill_and_look(folder, COMMANDS[name], KILLS, older=older)
 
 

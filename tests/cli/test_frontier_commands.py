@@ -196,6 +196,7 @@ def test_all_that_a_frontier_writes_of_data_follows_from_rounded_shares(deniable
     assert about["attribute"]["name"] == "age"
 
 
+@pytest.mark.slow
 def test_every_output_states_the_source_of_a_prior(deniable, place):
     given = {
         "column 'age' of t.csv, rounded to 1/50": ["--column", "t.csv:age", "--schema", "s.toml"],

@@ -103,6 +103,7 @@ def test_the_whole_protocol_on_the_shipped_example(deniable, tmp_path, target):
     assert deniable("estimate", "covariance", "release", "--of", "hours,husband_income").out
 
 
+@pytest.mark.slow
 def test_a_whole_table_is_randomized_in_every_mode_and_estimated_from(deniable, kept):
     (kept / "strata.json").write_text('{"f": {"attenuation": 0.4}}')
     modes = {

@@ -185,6 +185,7 @@ def test_what_fails_is_withdrawn_and_a_table_on_standard_output_counts(deniable,
     assert bad.status == 2
 
 
+@pytest.mark.slow
 def test_the_variable_names_the_ledger_for_commands_and_in_python(
     deniable, people, monkeypatch, tmp_path
 ):

@@ -142,6 +142,7 @@ def test_predictions_groups_weights_priors_and_margins_are_options(
     assert "Linear model hours ~ a + b, where town = A" in numbers.out
 
 
+@pytest.mark.slow
 def test_numbers_and_clusters_make_a_model_by_row(release: str, deniable: Any) -> None:
     survey = ("--cluster", "weight", "--strata", "town", "--weights", "weight")
     done = deniable(*MODEL, release, "y ~ hours + b", *survey, "--json")

@@ -167,6 +167,7 @@ def test_several_tables_become_one_where_one_is_written(deniable, parts):
     assert len((parts / "out.csv").read_text().splitlines()) == 16
 
 
+@pytest.mark.slow
 def test_a_column_that_repeats_and_is_named_like_an_identifier_proposes_person(deniable, parts):
     # Failed before: a panel was released with the promise of a row, "of a person".
     for number in range(2):

@@ -112,6 +112,7 @@ def test_of_rows_error_and_epsilon_any_two_give_the_third(deniable, people):
     refused(deniable(*ask, "--rows", "5000", "--error", "few"), "'few' is not a number")
 
 
+@pytest.mark.slow
 def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
     words = ("design", "--schema", "people.toml", "--epsilon", "3", "--rows", "5000")
     words += ("--method", "optimal", "--tables", "age", "--tables", "age,sex")
@@ -159,6 +160,7 @@ def test_a_plan_that_cannot_be_made_is_refused(deniable, people, words, problem)
     refused(deniable(*words.split(), "--schema", "people.toml"), problem)
 
 
+@pytest.mark.slow
 def test_a_design_says_whether_it_is_worth_anything_with_so_many_rows(deniable):
     words = ("design", "--categories", ",".join(["4"] * 20), "--epsilon", "2", "--rows", "500")
     words += ("--method", "kronecker")

@@ -54,6 +54,7 @@ def test_a_signed_release_is_believed_until_any_file_of_it_changes(deniable, peo
     assert deniable("inspect", "r", "--json").json["signed_by"] is None
 
 
+@pytest.mark.slow
 def test_a_pass_phrase_comes_from_the_environment(deniable, people, keys, monkeypatch):
     words = [
         "pram",

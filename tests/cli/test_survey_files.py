@@ -85,6 +85,7 @@ def test_an_altered_copy_is_refused(deniable, study):
     assert "data.sav is not the file" in refused.err
 
 
+@pytest.mark.slow
 def test_estimates_from_a_survey_file_equal_those_from_csv(deniable, study):
     """The same draws from the same rows, whatever file they stand in."""
     deniable("schema", "init", "study.sav", "--output", "s.toml")

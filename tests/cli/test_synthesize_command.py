@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from cli.test_model_command import release
+from cli.test_model_command import release, shelf
 
-__all__ = ["release"]
+__all__ = ["release", "shelf"]
 
 
 def test_copies_are_drawn_and_combined(release: str, deniable: Any, tmp_path: Path) -> None:

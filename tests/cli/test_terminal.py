@@ -22,6 +22,7 @@ from rich.progress import Progress
 from rich.status import Status
 
 from deniable.cli import console, main
+from marked import weekly_after
 
 RANDOM = np.random.default_rng(2)
 COUNTS = RANDOM.choice([2, 5, 9, 16, 42], 50).tolist()
@@ -111,11 +112,14 @@ SHARE = ["share", "t.csv", "--schema", "t.toml", "--epsilon", "6", "--output", "
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    [
-        SLOW,
-        ["design", "--categories", f"10000,{CATEGORIES}", "--epsilon", "1", "--rows", "9"],
-        SHARE,
-    ],
+    weekly_after(
+        1,
+        [
+            SHARE,
+            SLOW,
+            ["design", "--categories", f"10000,{CATEGORIES}", "--epsilon", "1", "--rows", "9"],
+        ],
+    ),
 )
 def test_no_phase_leaves_the_screen_as_it_is(table: Path, words: list[str]) -> None:
     screen = in_a_terminal(table, *words)
@@ -124,7 +128,7 @@ def test_no_phase_leaves_the_screen_as_it_is(table: Path, words: list[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [[*SLOW, "--output", "m.json"], SHARE])
+@pytest.mark.parametrize("words", weekly_after(1, [SHARE, [*SLOW, "--output", "m.json"]]))
 def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
     table: Path, words: list[str]
 ) -> None:

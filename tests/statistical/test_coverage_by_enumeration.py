@@ -209,7 +209,8 @@ def test_of_one_attribute_the_interval_holds_whatever_the_number_of_people(targe
         assert of_one_attribute(epsilon, categories, people, target).shipped >= LEAST
 
 
-@pytest.mark.parametrize("target", slow_after(1, TARGETS))
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
 def test_of_few_people_coverage_is_as_said_and_of_plain_intervals_is_not(target: Target) -> None:
     shares, (shipped, _, plain) = by_share(6, 12, 300, target)
     few = np.isin(np.round(300 * shares, 9), np.arange(1, 11))

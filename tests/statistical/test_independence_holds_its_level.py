@@ -18,7 +18,6 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
-from marked import slow_after
 from statistical.budget import BUDGET
 
 RELEASES = 1000
@@ -101,7 +100,8 @@ def test_p_values_are_uniform_under_independence(name: str) -> None:
     assert not alarms(hits, LEVELS, share).any(), f"{hits / RELEASES} at {LEVELS}"
 
 
-@pytest.mark.parametrize("name", slow_after(1, ["joint", "table"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["joint", "table"])
 def test_the_released_table_read_as_it_stands_would_be_noticed(name: str) -> None:
     # Under these laws it rejects at 5 % with probability over 0.2; were it 0.2, the chance that
     # this goes unnoticed would be below the share taken here.

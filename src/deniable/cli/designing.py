@@ -326,7 +326,7 @@ def inspect(
         signed_by: Public key: raise unless it signed the release with all files unchanged.
     """
     from deniable.estimate.consistency import check_origin
-    from deniable.estimate.source import open_release
+    from deniable.estimate.source import Release, released_files
     from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import FILE, UNCHECKED_MECHANISM, verify
     from deniable.release.signing import is_signed
@@ -338,7 +338,7 @@ def inspect(
     study = _study(source)
     with console.working("Recomputing from the law"):
         designs = read_designs(source) if study is None else Designs.one(study.design)
-    unchecked = verify(source) if study is None else dict(UNCHECKED_MECHANISM)
+    unchecked = verify(source, designs) if study is None else dict(UNCHECKED_MECHANISM)
     if signature is not None:
         unchecked = {p: words for p, words in unchecked.items() if not p.startswith(FILE)}
     elif is_signed(folder):
@@ -346,7 +346,8 @@ def inspect(
     origin = None
     rows_checked = "guarantee.person" in unchecked and "release.rows" not in unchecked
     if study is None and (source.is_dir() or rows_checked):
-        origin = check_origin(open_release(folder), anyway=anyway)
+        files = released_files(folder, designs.strata)
+        origin = check_origin(Release(designs.strata, files, identified=True), anyway=anyway)
     if source.is_dir() and study is not None:
         origin = check_origin(collected(source), anyway=anyway)
     with console.working("Checking the samplers"):

@@ -262,15 +262,16 @@ UNCHECKED_WITHOUT_ROWS = {
 """Statements that cannot be checked without the released rows, with their descriptions."""
 
 
-def verify(path: Path) -> dict[str, str]:
+def verify(path: Path, designs: Designs | None = None) -> dict[str, str]:
     """Recompute a release's record from its mechanism and its released rows, if present; return the
-    unchecked statements with their descriptions. A bare mechanism has only those of its maker."""
+    unchecked statements with their descriptions. A bare mechanism has only those of its maker.
+    ``designs``: those of the file, if they have been read."""
     file = path / "record.json" if path.is_dir() else path
     plain = read_json(file)
     if plain.get("format") == MECHANISM_FORMAT:
         return dict(UNCHECKED_MECHANISM)
     stored = _stored(plain, file)
-    designs = read_designs(file)
+    designs = designs or read_designs(file)
     released = stored.released()
     if designs.sizes and sum(designs.sizes.values()) != released.n_rows:
         raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")

@@ -19,7 +19,6 @@ from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness, SystemRandomness
-from marked import slow_after
 from unit.laws.test_forms import broad_forms, drawing_forms
 
 ERROR = 1e-9
@@ -249,7 +248,8 @@ def test_rows_that_differ_in_one_of_many_columns_do_not_come_again():
     assert _has_repeat([others] * 41, 30)
 
 
-@pytest.mark.parametrize("method", slow_after(1, ["balanced", "kronecker"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["balanced", "kronecker"])
 def test_numbers_between_points_are_rounded_at_random(method):
     attributes = (
         Attribute("age", range=(0, 90), grid=4, missing="NA"),

@@ -24,6 +24,7 @@ def plan_of(schema: Schema, method: str = "balanced") -> LevelDesigns:
     return LevelDesigns(schema, spec, Task(schema.n_categories, spec.given_rest, spec.pair_floor))
 
 
+@pytest.mark.slow
 def test_the_division_by_importance_is_not_beaten_by_other_ratios() -> None:
     schema = Schema.anonymous((2, 3, 6))
     made = within_budget(plan_of(schema, "optimal"), 2.0, {}, {})
@@ -152,6 +153,7 @@ def test_a_total_that_no_law_reaches_is_neared_as_far_as_laws_are_found() -> Non
     assert beyond.epsilon > 163.0
 
 
+@pytest.mark.slow
 def test_with_importances_no_division_among_independent_responses_is_better() -> None:
     schema, weight = Schema.anonymous((25, 9, 2)), {"a1": 5.0, "a3": 0.2}
     importance = [5.0, 1.0, 0.2]

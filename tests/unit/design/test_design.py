@@ -168,6 +168,7 @@ def test_importance_moves_accuracy():
     assert wanted.mechanism.attribute_epsilon[1] < equal[1]
 
 
+@pytest.mark.slow
 def test_more_budget_never_gives_a_worse_attribute():
     schema = Schema.anonymous([2, 5, 9])
     for method in ("optimal", "balanced", "lp"):

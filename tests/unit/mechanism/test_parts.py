@@ -245,6 +245,7 @@ def test_the_covariance_of_parts_is_estimated_without_bias() -> None:
     assert mean == pytest.approx(covariance)
 
 
+@pytest.mark.slow
 def test_a_quantile_of_an_ordered_part_can_be_asked_for() -> None:
     size = Attribute("size", ("s", "m", "l"), ordered=True)
     schema = Schema((Attribute("yes+size", parts=(Attribute("yes", ("n", "y")), size)),))

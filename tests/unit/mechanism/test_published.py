@@ -175,6 +175,7 @@ def test_a_row_with_more_than_its_form_draws_is_refused() -> None:
         assert (error.value.row, error.value.name) == (row, name)
 
 
+@pytest.mark.slow
 def test_the_worst_error_of_a_share_is_that_of_some_truth() -> None:
     channel = PublishedChannel(ONE, ("a2",))
     worst = 0.0

@@ -243,6 +243,7 @@ def test_proportional_odds_are_the_ordinary_ones() -> None:
     assert [test.of for test in mine.tests] == ["b", "hours"]
 
 
+@pytest.mark.slow
 def test_weights_clusters_and_strata_give_the_errors_of_a_survey() -> None:
     random = np.random.default_rng(3)
     frame = FRAME.assign(psu=random.integers(0, 40, len(FRAME)), town=FRAME["town"])

@@ -78,6 +78,7 @@ def test_the_test_of_all_pairs_is_the_score_test_by_brute_force() -> None:
     assert found.goodness_of_fit.statistic == pytest.approx(statistic, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_rows_captions_and_plain_values() -> None:
     margins = Margins({("b",): {("f",): 0.5, ("m",): 0.5}})
     found = smoothed(released(LAWS["ramp"], people(2000)), known=margins, level=0.9)
@@ -95,6 +96,7 @@ def test_rows_captions_and_plain_values() -> None:
     assert len(found.to_pandas()) == 12
 
 
+@pytest.mark.slow
 def test_pairs_are_enough_where_no_form_asks_all_three() -> None:
     pairs = [((i, j), np.array([[0.6, 0.1], [0.1, 0.2]])) for i, j in ((0, 1), (0, 2), (1, 2))]
     law = PublishedForms.from_probabilities((2, 3, 2), [0.4, 0.3, 0.3], pairs)

@@ -50,6 +50,7 @@ def test_every_attribute_has_the_wished_error_at_the_smallest_total_of_three_dig
     assert len(tried) <= 16
 
 
+@pytest.mark.slow
 def test_a_survey_counts_sampling_and_what_sampling_forbids_is_refused() -> None:
     """Failed before: ± 3 points for 800 respondents were promised at ε = 6.744, and sampling alone
     gives ± 3.46."""
@@ -102,6 +103,7 @@ def test_of_rows_exactness_and_epsilon_two_give_the_third() -> None:
     assert few[0]["standard_error"] == pytest.approx(2 * many[0]["standard_error"])
 
 
+@pytest.mark.slow
 def test_a_wished_error_of_a_mean_decides_rows_and_total() -> None:
     schema = Schema((Attribute("age", range=(0, 100)), Attribute("sex", ("f", "m"))))
     by_epsilon = plan(schema, epsilon=2, means={"age": 1.5})
@@ -124,6 +126,7 @@ def test_rows_do_not_help_where_nothing_is_left() -> None:
         plan(schema, error=0.02, epsilon=1, tables=["a2,a4"], make=lambda _: lost)
 
 
+@pytest.mark.slow
 def test_tables_of_which_nothing_could_be_read_are_no_success() -> None:
     """Failed before: the smallest ε was found for a table of 120 cells that were all too uncertain
     to use."""

@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.planning.trend_power import SENTENCE, plan_trend, without_privacy
 from deniable.schema import Schema
-from marked import slow_after
+from marked import slow_after, weekly_after
 
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "plink.md"
 ROW = re.compile(
@@ -25,7 +25,7 @@ PRINTED = [tuple(cell.replace(",", "") for cell in row) for row in ROW.findall(P
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
-    slow_after(1, [(row,) for row in PRINTED]),
+    weekly_after(1, [(row,) for row in PRINTED]),
     ids="-".join,
 )
 def test_the_table_of_the_docs(row: tuple[str, ...]) -> None:

@@ -195,6 +195,7 @@ def test_the_bound_by_sums_is_the_enumerated_one_of_the_same_whole_numbers(
         assert by_sums == pytest.approx(of_real, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_bound_of_many_attributes_beats_relative_entropy_and_does_not_depend_on_scale() -> None:
     generator = np.random.default_rng(6)
     counts, levels = generator.integers(2, 9, 100).tolist(), generator.uniform(0.2, 1.0, 100)

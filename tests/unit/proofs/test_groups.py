@@ -6,7 +6,6 @@ import pytest
 from deniable.proofs import groups
 from deniable.proofs.rows import MOST_KINDS, Limits, average_limits, certify, local_limits, n_kinds
 from deniable.solvers.matrices import frontier
-from marked import slow_after
 from unit.solvers.matrices.priors import extreme_rows
 
 ALIKE = np.outer([0.2, 0.12, 0.1, 0.06, 0.02], [1.0, 1.1]).ravel() / 1.05
@@ -35,17 +34,15 @@ def test_at_the_true_shares_every_excess_is_what_it_was(limits: Limits) -> None:
     assert np.abs(after - before).max() <= 1e-8 * np.abs(before).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limits",
-    slow_after(
-        2,
-        [
-            local_limits(ALIKE, 0.5),
-            average_limits(ALIKE, 0.5, 0.45),
-            average_limits(ALIKE, 0.5),
-            local_limits(ALIKE, 2.0),
-        ],
-    ),
+    [
+        local_limits(ALIKE, 0.5),
+        average_limits(ALIKE, 0.5, 0.45),
+        average_limits(ALIKE, 0.5),
+        local_limits(ALIKE, 2.0),
+    ],
 )
 def test_a_certificate_in_groups_proves_nearly_the_least_error_and_no_more(limits: Limits) -> None:
     exact = frontier.solve(limits).certificate.claim

@@ -33,6 +33,7 @@ def record(folder: Path, **how: Any) -> dict[str, Any]:
     return pram(pa.table(ROWS), treatment, folder / "r", options, SystemRandomness())
 
 
+@pytest.mark.slow
 def test_the_summary_has_the_largest_levels_and_what_all_strata_share(tmp_path: Path) -> None:
     strata = {"s": StrengthRequest(attenuation={"a": 0.5, "b": 0.6})}
     plain = record(tmp_path, strata=strata)

@@ -7,7 +7,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from deniable.errors import InputError
 from deniable.report.estimate_plot import DRAWN, draw_heat_map, draw_intervals
-from marked import slow_after
 
 
 def row(estimate: float | None, low: float, high: float, uncertain: bool = False) -> dict[str, Any]:
@@ -64,7 +63,8 @@ def test_what_cannot_be_told_apart_or_is_no_number_is_refused() -> None:
         draw_heat_map(many, "a", "b", caption="")
 
 
-@pytest.mark.parametrize("length", slow_after(1, [39, 12, 3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [39, 12, 3])
 def test_no_two_names_of_categories_overlap_in_a_heat_map(length: int) -> None:
     down = [f"{i} {'row, wide M' * 4}"[:length] for i in range(7)]
     across = [f"{i} {'column MMM' * 4}"[:length] for i in range(8)]

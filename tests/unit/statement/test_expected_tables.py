@@ -179,6 +179,7 @@ def test_rows_reach_a_half_width() -> None:
     assert table.to_plain()["half_width"] == table.half_width
 
 
+@pytest.mark.slow
 def test_every_pair_of_a_hundred_attributes_is_looked_at_at_once() -> None:
     made = design(Schema.anonymous((2, 3, 4, 5) * 25), epsilon=8, method="kronecker")
     names = made.mechanism.schema.names
@@ -192,6 +193,7 @@ def assert_same_by_channel(made: Design, names: Sequence[str], found: Readabilit
     assert found.standard_error == pytest.approx(predicted.uniform)
 
 
+@pytest.mark.slow
 def test_pairs_under_a_law_of_votes_are_what_its_channel_predicts() -> None:
     made = design(Schema.anonymous((2,) * 20), epsilon=4, method="optimal")
     assert isinstance(made.mechanism.blocks[0].law, VoteLaw)

@@ -13,6 +13,7 @@ from deniable.statement.observers import observers
 from unit.dense import random_matrix
 
 
+@pytest.mark.slow
 def test_a_report_shows_these_numbers(tmp_path: Path) -> None:
     made = deniable.design(Schema.anonymous((2, 3, 5)), epsilon=2)
     frame = pd.DataFrame({"a1": [0, 1], "a2": [2, 0], "a3": [4, 0]}).astype(str)

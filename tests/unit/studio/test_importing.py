@@ -50,6 +50,7 @@ def shown_rows(page: str) -> list[str]:
     return re.findall(r"<td>(?:<span[^>]*>)?([^<]*)", rows)
 
 
+@pytest.mark.slow
 def test_a_latin_1_table_is_opened_and_every_column_has_a_role(tmp_path: Path) -> None:
     (tmp_path / "klinik.csv").write_text(KLINIK, encoding="latin-1")
 
@@ -100,6 +101,7 @@ def test_a_table_named_on_the_command_line_is_asked_about_first(tmp_path: Path) 
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_release_is_read_with_the_options_that_are_shown(tmp_path: Path) -> None:
     (tmp_path / "klinik.csv").write_text(KLINIK, encoding="latin-1")
     (tmp_path / "other.csv").write_text(KLINIK.replace(";", "|"), encoding="utf-8")

@@ -230,6 +230,7 @@ def test_an_answer_has_a_picture(made: Studio) -> None:
 MODEL = {"kind": "model", "release": "release", "response": "c", "terms": f'Q("{COMMAS}")'}
 
 
+@pytest.mark.slow
 def test_a_release_is_asked_for_a_model(made: Studio) -> None:
     page = press(made, "estimate", {**MODEL, "where": "region = n\n\n", "collapse": ""}).text
     job = made.jobs["estimate"]

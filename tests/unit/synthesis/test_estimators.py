@@ -130,6 +130,7 @@ UNFITTED = {
 """Checks without rows; the others fit rows that no plan has randomized."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", [deniable.Classifier, deniable.Regressor])
 def test_checks_of_scikit_learn(estimator: Any) -> None:
@@ -139,6 +140,7 @@ def test_checks_of_scikit_learn(estimator: Any) -> None:
     assert passed >= UNFITTED
 
 
+@pytest.mark.slow
 def test_cross_validation_and_grids() -> None:
     selection = pytest.importorskip("sklearn.model_selection")
     frame = rows()

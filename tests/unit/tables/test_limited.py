@@ -61,6 +61,7 @@ def test_a_workbook_that_wants_too_much_memory_is_refused(tmp_path):
         assert "cannot be read within 2 GiB of memory" in refusal(path)
 
 
+@pytest.mark.slow
 def test_error_values_are_refused_unless_declared_missing(tmp_path):
     divided = (4, 1, ("=1/0", "#DIV/0!")), (4, 2, "m")
     assert codes(workbook(tmp_path / "good.xlsx", *divided)) == [(1, 0), (3, 1)]

@@ -257,6 +257,7 @@ def test_rare_categories_do_no_harm(least: float, kind: str) -> None:
     assert 0 <= point.gap < 1e-4
 
 
+@pytest.mark.slow
 def test_a_neighbours_rows_save_time_and_change_no_bound() -> None:
     prior, near = NORMAL_TEN[1:9] / NORMAL_TEN[1:9].sum(), None
     for level in (0.6, 0.5, 0.4):

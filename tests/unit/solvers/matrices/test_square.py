@@ -40,6 +40,7 @@ def test_the_matrix_keeps_the_limits_and_lies_between_the_bound_and_warner(
     assert len(design.start_record_mse) == 12
 
 
+@pytest.mark.slow
 def test_with_two_categories_it_is_as_good_as_a_scan_of_all_matrices() -> None:
     prior = np.array([0.6, 0.4])
     limits = average_limits(prior, 0.2)

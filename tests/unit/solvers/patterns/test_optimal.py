@@ -402,6 +402,7 @@ def test_the_better_proof_is_kept_whichever_search_found_it(
     assert solution.lower_bound >= single.lower_bound - 1e-3
 
 
+@pytest.mark.slow
 def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
