@@ -333,7 +333,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("return None if entry is None or entry.counted else entry", "return entry"),
     ],
     ("release/record", "unit/release/record"): [
-        ("if _finite_or_infinite(level) < true_level:", "if False:"),
+        ("if or_infinite(level) < true_level:", "if False:"),
     ],
     ("ledger/events", "unit/ledger/balance"): [
         ('unicodedata.normalize("NFKC", population).casefold()', "population.casefold()"),

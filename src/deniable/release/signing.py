@@ -14,21 +14,16 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
-
-from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-    load_ssh_private_key,
-    load_ssh_public_key,
-)
+from typing import TYPE_CHECKING, NoReturn
 
 from deniable.errors import InputError
 from deniable.tables.files import digest_of
+
+if TYPE_CHECKING:  # slow to import, and most releases are not signed
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
 
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
@@ -47,12 +42,12 @@ _LINE = re.compile(r"([0-9a-f]{64})  ((?:data/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99}
 class Signer:
     """A private key, ready to sign a release."""
 
-    key: Ed25519PrivateKey = field(repr=False)
+    key: "Ed25519PrivateKey" = field(repr=False)
 
     @property
     def public(self) -> str:
         """The public key in hexadecimal, 64 digits."""
-        return _hex(self.key.public_key())
+        return self.key.public_key().public_bytes_raw().hex()
 
     def sign(self, folder: Path) -> None:
         """Write the digests of all files in a folder, and their signature."""
@@ -71,6 +66,10 @@ def given_phrase() -> str | None:
 
 def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) -> Signer:
     """Read a private key in PEM (openssl) or OpenSSH format."""
+    from cryptography.exceptions import InternalError, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     path = Path(path)
     content = _read(path)
     mode = path.stat().st_mode
@@ -80,7 +79,9 @@ def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) 
             f"{stat.S_IMODE(mode):04o}); chmod 600 it, and make a new one if it may have been "
             "copied"
         )
-    load = load_ssh_private_key if b"BEGIN OPENSSH" in content else load_pem_private_key
+    load = serialization.load_pem_private_key
+    if b"BEGIN OPENSSH" in content:
+        load = serialization.load_ssh_private_key
     try:
         key = load(content, None)
     except TypeError:  # it has a pass phrase
@@ -110,6 +111,8 @@ def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) 
 
 def check_signature(folder: Path, public: str | Path) -> str:
     """Check that a release was signed with a key and is unchanged since."""
+    from cryptography.exceptions import InvalidSignature
+
     key = _public_key(Path(public))
     for name in (SUMS, SIGNATURE):
         if not (folder / name).is_file():
@@ -133,7 +136,7 @@ def check_signature(folder: Path, public: str | Path) -> str:
             raise InputError(f"{folder}: {name} was altered after it was signed")
     if "record.json" not in listed:
         raise InputError(f"{folder}: the signed folder is no release; record.json is missing")
-    return _hex(key)
+    return key.public_bytes_raw().hex()
 
 
 def _names(folder: Path) -> set[str]:
@@ -159,11 +162,17 @@ def _refuse_hidden(error: OSError) -> NoReturn:
     raise InputError(f"{error.filename}: cannot be listed ({error.strerror})")
 
 
-def _public_key(path: Path) -> Ed25519PublicKey:
+def _public_key(path: Path) -> "Ed25519PublicKey":
+    from cryptography.exceptions import InternalError, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     content = _read(path)
     if b"PRIVATE KEY" in content:
         raise InputError(f"{path}: this is a private key; give its public key")
-    load = load_ssh_public_key if content.lstrip().startswith(b"ssh-") else load_pem_public_key
+    load = serialization.load_pem_public_key
+    if content.lstrip().startswith(b"ssh-"):
+        load = serialization.load_ssh_public_key
     try:
         key = load(content.strip())
     except (ValueError, UnsupportedAlgorithm, InternalError):
@@ -190,10 +199,6 @@ def _listed(content: bytes, folder: Path) -> dict[str, str]:
     if len(names) != len(lines) or len(set(names)) != len(names):
         raise InputError(f"{folder / SUMS}: this is not a list of digests, one file per line")
     return {match[2]: match[1] for match in matches if match is not None}
-
-
-def _hex(key: Ed25519PublicKey) -> str:
-    return key.public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
 def _read(path: Path, most: int = _MOST_BYTES) -> bytes:

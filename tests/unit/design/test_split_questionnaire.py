@@ -320,5 +320,5 @@ def test_a_category_where_a_set_is_named_is_refused() -> None:
 
 def test_the_page_on_forms_states_the_gain_that_set_answers_need() -> None:
     page = (Path(__file__).parents[3] / "docs" / "forms.md").read_text(encoding="utf-8")
-    stated = f"variance of shares falls by {WORTH_SETS - 1:.0%}".replace("%", " %")
+    stated = f"the variance of shares falls by {WORTH_SETS - 1:.0%}".replace("%", " %")
     assert stated in " ".join(page.split())

@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from deniable.errors import InputError
-from deniable.release import signing
 from deniable.release.signing import Signer, check_signature, is_signed, read_signer
 
 KEY = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -136,7 +135,7 @@ def test_a_key_that_takes_another_package_says_so(
     def load(_content: bytes, phrase: bytes | None) -> None:
         raise TypeError if phrase is None else UnsupportedAlgorithm("Need bcrypt module")
 
-    monkeypatch.setattr(signing, "load_ssh_private_key", load)
+    monkeypatch.setattr(serialization, "load_ssh_private_key", load)
     with pytest.raises(InputError, match="need the package bcrypt"):
         read_signer(private(tmp_path / "k", form=SSH), lambda: "word")
 

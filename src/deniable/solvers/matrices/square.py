@@ -20,7 +20,6 @@ and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by its posi
 matters only for ε: about 20 instead of unbounded. Such entries are set to zero. Column sums and
 limits are then missed slightly, so the result is mixed with a matrix of the same zeros and the
 largest slack, the solution of
-room to spare, the solution of
 
     maximise γ   subject to   Σ_y q_y = p,   0 ≤ q_y(x) ≤ t_y,   Σ t ≤ A − γ,
                               t_y ≤ δ Σ_x q_y(x) − γ,   q_y(x) = 0 where the entry is set to zero.
