@@ -537,7 +537,7 @@ class OpenedRelease:
             >>> print(f"{row['odds_ratio']:.2f}, from {row['low']:.2f} to {row['high']:.2f}")
             2.45, from 1.85 to 3.24
         """
-        return self._answers(ModelQuery, locals() | {"collapse": collapse or {}})
+        return self._answers(ModelQuery, locals() | {"collapse": {} if collapse is None else collapse})
 
 
 def open(  # noqa: A001 - called as deniable.open
