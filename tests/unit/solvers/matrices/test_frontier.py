@@ -137,7 +137,7 @@ def test_all_rows_at_once_give_what_growing_the_set_of_rows_gives(
     assert frontier.solve(limits).gap < 1e-7
 
 
-@pytest.mark.parametrize("n", [11, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [11, pytest.param(16, marks=pytest.mark.weekly)])
 def test_up_to_sixteen_categories_are_solved_exactly(n: int) -> None:
     prior = np.arange(1, n + 1) / (n * (n + 1) / 2)
     limits = average_limits(prior, 0.5)
