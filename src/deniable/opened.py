@@ -537,7 +537,8 @@ class OpenedRelease:
             >>> print(f"{row['odds_ratio']:.2f}, from {row['low']:.2f} to {row['high']:.2f}")
             2.45, from 1.85 to 3.24
         """
-        return self._answers(ModelQuery, locals() | {"collapse": {} if collapse is None else collapse})
+        given = locals() | {"collapse": {} if collapse is None else collapse}
+        return self._answers(ModelQuery, given)
 
 
 def open(  # noqa: A001 - called as deniable.open
