@@ -1,4 +1,4 @@
-"""Terminal output of estimates and tests: caption, table, remarks."""
+"""Terminal output of estimates, tests and models: caption, table, remarks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -40,8 +40,9 @@ def maximum_likelihood(
     """Return the distribution under which the released table is most likely.
 
     Iterative Bayes or EM, p ← p∘g with g = Mᵀ(θ/(M p)), until n(max g − 1) ≤ tolerance, which
-    bounds what the log-likelihood lacks (docs/proofs/estimation.md, Theorem 8). One standard error
-    away from the best it is 0.5 lower; the default of 0.1 is inside the noise.
+    bounds the distance of the log-likelihood from its maximum (docs/proofs/estimation.md, Theorem
+    8). One standard error away from the maximum it is 0.5 lower; the default of 0.1 is inside the
+    noise.
 
     Plain EM crawls where entries go to zero, so every two steps are extrapolated (SQUAREM, Varadhan
     and Roland 2008), in ln p, where such entries move by equal steps and none turns negative.

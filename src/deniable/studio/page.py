@@ -230,13 +230,13 @@ def widest(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:
     """Return ε and the largest half-widths of the compared requests, as bars."""
-    told = [(pin["name"], pin["answer"].get("statements")) for pin in pins if pin["answer"]]
-    told = [(name, each) for name, each in told if each]
-    if not told:
+    pinned = [(pin["name"], pin["answer"].get("statements")) for pin in pins if pin["answer"]]
+    designs = [(name, each) for name, each in pinned if each]
+    if not designs:
         return None
-    levels = [(name, each["epsilon"]) for name, each in told]
+    levels = [(name, each["epsilon"]) for name, each in designs]
     shown = [Group(name, [Bar(level, epsilon_text(level), "alone")]) for name, level in levels]
-    return Plot(shown), Plot([_group(name, worst(each["tables"])) for name, each in told])
+    return Plot(shown), Plot([_group(name, worst(each["tables"])) for name, each in designs])
 
 
 def _group(name: str, half_width: float | None) -> Group:

@@ -20,7 +20,7 @@ from unit.solvers.patterns.requests import request
 def pool_of(
     problem: Problem, floor: float | None, exactly: Callable[[Ramp], Delivered] | None = None
 ) -> Pool:
-    """Return what is mixed at first under caps of twice the levels."""
+    """Return the first ramps of a mixture under caps of twice the levels."""
     caps, sums = 2.0 * problem.attribute_epsilon, FourierSums(problem.n_categories)
     exactly = exactly or PatternSums(orbits(problem)).delivered
     pool = Pool(sums, problem, caps, floor, 3.0, exactly)
